@@ -9,7 +9,8 @@ def declared_frame(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
     """Check a frame against its table and make its values storable.
 
     NaN and infinity become NULL; where the table has ``status`` and ``reason`` and the row says ``ok``, they say
-    ``nonfinite`` and name the columns. A status without a reason clears the reason. Instants with a time zone become UTC. Columns keep the frame's order.
+    ``nonfinite`` and name the columns. A status without a reason clears the reason. Instants with a time zone become
+    UTC. Columns keep the frame's order.
 
     Raises:
         ValueError: a column that the table does not declare, or a key column that is absent or NULL.

@@ -107,9 +107,9 @@ def _columns(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> t
 
 
 def _primary_key(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> tuple[str, ...]:
-    row = connection.execute(
+    found = connection.execute(
         "select constraint_column_names from duckdb_constraints() "
         "where schema_name = ? and table_name = ? and constraint_type = 'PRIMARY KEY'",
         [schema, name],
-    ).fetchone()
-    return tuple(row[0]) if row else ()
+    ).fetchall()
+    return tuple(found[0][0]) if found else ()

@@ -217,7 +217,7 @@ def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path) -> None
     connection.execute(
         "create table if not exists meta.versions (ddl_digest text, duckdb_version text, written_at timestamp)"
     )
-    if connection.execute("select 1 from meta.versions where ddl_digest = ?", [digest]).fetchone():
+    if connection.execute("select 1 from meta.versions where ddl_digest = ?", [digest]).fetchall():
         return
     connection.begin()
     try:
