@@ -73,3 +73,12 @@ class StoredRound:
     number: int
     questions: tuple[Question, ...]
     reply: RoundReply
+
+
+@dataclass(frozen=True)
+class PlannedRound:
+    """A round that a policy wants asked next."""
+
+    replicate: int
+    number: int
+    questions: tuple[Question, ...]

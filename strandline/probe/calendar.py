@@ -1,0 +1,143 @@
+"""The calendar that a probe asks about: eligible days and the releases on each, from rows of releases.probe_items.
+
+What makes a release askable, and how its decoy was chosen, is decided in `strandline.releases`; how a day's items
+are picked for a round is decided by the policies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from strandline.probe import Kind, Question
+
+MIN_ITEMS = 5
+UNRANKED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Item:
+    """A release that can be asked about, and the version beside it that was never released (None: no decoy)."""
+
+    released_on: date
+    project: str
+    version: str
+    decoy_version: str | None
+    salience_rank: int = UNRANKED
+
+    def key(self, kind: Kind) -> tuple[str, str, str]:
+        """What makes two questions the same question: kind, project and version."""
+        return (kind, self.project, self.version if kind == "real" else str(self.decoy_version))
+
+    def question(self, position: int, kind: Kind) -> Question:
+        """The question about this release or about its decoy."""
+        return Question(position, self.released_on, self.project, self.key(kind)[2], kind)
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """N eligible days in order (index 0…N-1), each with at least `MIN_ITEMS` items in order of salience."""
+
+    dataset_version: str
+    days: tuple[date, ...]
+    items: tuple[tuple[Item, ...], ...]
+
+    @property
+    def n_days(self) -> int:
+        """Number of eligible days, N."""
+        return len(self.days)
+
+    @cached_property
+    def ordinals(self) -> npt.NDArray[np.float64]:
+        """Each day as a proleptic day number, shape (N,)."""
+        return np.array([day.toordinal() for day in self.days], dtype=np.float64)
+
+    @cached_property
+    def index(self) -> dict[date, int]:
+        """Day to its index."""
+        return {day: i for i, day in enumerate(self.days)}
+
+
+def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key under which '4.9' comes before '4.10'."""
+    parts = re.findall(r"\d+|\D+", text)
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
+
+
+def salience_key(item: Item) -> tuple[int, str, tuple[tuple[int, int, str], ...]]:
+    """Order of preference on a day (M32): widely known projects first, then by name and version."""
+    return (item.salience_rank, item.project, natural_key(item.version))
+
+
+def item_from_row(row: Mapping[str, Any]) -> Item:
+    """One row of releases.probe_items as an item; ValueError where a needed column is missing or empty."""
+    for column in ("released_on", "project", "version"):
+        if row.get(column) in (None, ""):
+            raise ValueError(f"a probe item lacks {column}: {dict(row)}")
+    day = row["released_on"]
+    day = date.fromisoformat(day) if isinstance(day, str) else day
+    rank = row.get("salience_rank")
+    decoy = row.get("decoy_version") or None
+    return Item(day, row["project"], row["version"], decoy, UNRANKED if rank is None else int(rank))
+
+
+def build_calendar(
+    rows: Iterable[Mapping[str, Any]], *, min_items: int = MIN_ITEMS, dataset_version: str | None = None
+) -> Calendar:
+    """Eligible days and their items from rows of releases.probe_items, in any order.
+
+    A day is eligible with at least `min_items` distinct releases (M29); the calendar is sorted by date (M22), the
+    items of a day by salience (M32). A release given twice keeps its first row in (decoy, rank) order. Raises
+    ValueError where rows of several dataset versions are mixed or fewer than two days are eligible.
+    """
+    rows = list(rows)
+    versions = {str(r["dataset_version"]) for r in rows if r.get("dataset_version") is not None}
+    if dataset_version is None and len(versions) > 1:
+        raise ValueError(f"rows of several dataset versions: {sorted(versions)}")
+    by_day: dict[date, dict[tuple[str, str], Item]] = {}
+    for item in sorted(map(item_from_row, rows), key=lambda i: (i.decoy_version or "", i.salience_rank)):
+        by_day.setdefault(item.released_on, {}).setdefault((item.project, item.version), item)
+    days = sorted(day for day, found in by_day.items() if len(found) >= min_items)
+    if len(days) < 2:
+        raise ValueError(f"a calendar needs two days with {min_items} releases or more; there are {len(days)}")
+    items = tuple(tuple(sorted(by_day[day].values(), key=salience_key)) for day in days)
+    return Calendar(dataset_version or next(iter(versions), "unversioned"), tuple(days), items)
+
+
+def synthetic_calendar(n_days: int = 723, *, seed: int = 0, n_projects: int = 120) -> Calendar:
+    """A made-up calendar for simulation: gaps of 1 to 7 days, 5 to 14 releases a day, projects of unequal activity."""
+    rng = np.random.default_rng(seed)
+    gaps = rng.choice([1, 2, 3, 4, 5, 7], size=n_days, p=[0.38, 0.24, 0.16, 0.1, 0.07, 0.05])
+    starts = date(2020, 1, 1).toordinal() + np.cumsum(gaps)
+    activity = 1.0 / np.arange(1, n_projects + 1) ** 0.6
+    counts = np.zeros(n_projects, dtype=int)
+    rows = []
+    for ordinal in starts:
+        picked = rng.choice(n_projects, size=rng.integers(5, 15), replace=False, p=activity / activity.sum())
+        for p in picked:
+            counts[p] += 1
+            rows.append(_synthetic_row(int(ordinal), int(p), int(counts[p])))
+    return build_calendar(rows, dataset_version=f"synthetic-{n_days}-{seed}")
+
+
+def _synthetic_row(ordinal: int, project: int, count: int) -> dict[str, Any]:
+    major, minor = divmod(count, 40)
+    return {
+        "released_on": date.fromordinal(ordinal),
+        "project": f"project {project:03d}",
+        "version": f"{major}.{minor}.0",
+        "decoy_version": f"{major}.{minor}.37",
+        "salience_rank": project,
+    }
+
+
+def day_of(ordinal: float) -> date:
+    """The calendar day of a whole day number."""
+    return date(1, 1, 1) + timedelta(days=round(ordinal) - 1)
