@@ -8,16 +8,51 @@ create table spans.resources (
     source text,
     max_tokens integer not null,
     description text,
+    snapshot_day integer,
+    first_month date,
+    last_month date,
+    n_topics integer,
+    settings_sha256 text,
     primary key (resource),
     check (kind in ('panel', 'unpaired')),
-    check (max_tokens > 1)
+    check (max_tokens > 1),
+    check (snapshot_day between 1 and 28),
+    check (last_month >= first_month)
 );
 comment on table spans.resources is 'a versioned resource';
 comment on column spans.resources.resource is 'name of the resource';
 comment on column spans.resources.kind is 'panel (same documents every month) or unpaired';
-comment on column spans.resources.source is 'which source it comes from';
+comment on column spans.resources.source is 'which source it comes from: wikipedia, readme, git or news';
 comment on column spans.resources.max_tokens is 'tokens scored of each document';
 comment on column spans.resources.description is 'what it is';
+comment on column spans.resources.snapshot_day is 'day of the month, at 00:00 UTC, whose state a month label stands for';
+comment on column spans.resources.first_month is 'first month asked for';
+comment on column spans.resources.last_month is 'last month asked for';
+comment on column spans.resources.n_topics is 'documents asked for; NULL where the source finds them itself';
+comment on column spans.resources.settings_sha256 is 'digest of the settings that decide which texts a month holds';
+
+create table spans.months (
+    resource text not null,
+    month date not null,
+    status text not null,
+    reason text,
+    n_documents integer not null,
+    n_ok integer not null,
+    settings_sha256 text,
+    fetched_at timestamp,
+    primary key (resource, month),
+    check (status in ('ok', 'short', 'failed', 'deferred')),
+    check (n_ok between 0 and n_documents)
+);
+comment on table spans.months is 'a month of a resource: whether it is complete';
+comment on column spans.months.resource is 'name of the resource';
+comment on column spans.months.month is 'first day of the month';
+comment on column spans.months.status is 'ok; short of the documents asked for; failed or deferred, to be fetched again';
+comment on column spans.months.reason is 'one plain sentence when the status is not ok';
+comment on column spans.months.n_documents is 'documents known of, with or without a text';
+comment on column spans.months.n_ok is 'documents with a text';
+comment on column spans.months.settings_sha256 is 'digest of the settings under which the month was completed';
+comment on column spans.months.fetched_at is 'UTC instant at which the month was last fetched';
 
 create table spans.revisions (
     resource text not null,
@@ -30,7 +65,12 @@ create table spans.revisions (
     text_sha256 text,
     n_chars integer,
     url text,
-    primary key (resource, topic, month)
+    document text,
+    content_id text,
+    cleaned_by text,
+    primary key (resource, topic, month),
+    check ((status = 'ok') = (text_sha256 is not null)),
+    check (status = 'ok' or reason is not null)
 );
 comment on table spans.revisions is 'a document as it stood in a month';
 comment on column spans.revisions.resource is 'name of the resource';
@@ -43,6 +83,9 @@ comment on column spans.revisions.reason is 'one plain sentence when the status 
 comment on column spans.revisions.text_sha256 is 'the text, in spans.texts';
 comment on column spans.revisions.n_chars is 'characters of the text';
 comment on column spans.revisions.url is 'where the document can be read';
+comment on column spans.revisions.document is 'what the source called the document then: page id, path or address';
+comment on column spans.revisions.content_id is 'the source''s own name of the content: sha1, blob or file name';
+comment on column spans.revisions.cleaned_by is 'name and version of the cleaning that made the text';
 
 create table spans.texts (
     text_sha256 text not null,

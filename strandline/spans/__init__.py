@@ -1,0 +1,70 @@
+"""Versioned documents: which text of a document was in force in which month.
+
+Here belong the records that every source of versions shares. Sources (a wiki, package READMEs, a git repository, news)
+are a module each; fetching is done in `resources`, and scoring in `strandline.perplexity`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from hashlib import sha256
+from typing import Any
+
+TRANSIENT = frozenset({"failed", "deferred"})
+"""Statuses that another run may change; every other status is final and is not fetched again."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A versioned resource as its user configured it.
+
+    `months` are first days of months; `snapshot_day` is the day of the month, at 00:00 UTC, whose state a month label
+    stands for. `options` belong to the source alone.
+    """
+
+    resource: str
+    source: str
+    kind: str
+    months: tuple[date, ...]
+    max_tokens: int
+    snapshot_day: int = 1
+    description: str = ""
+    topics: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Version:
+    """A document as it stood in a month, or why it has no text there.
+
+    `revision` and `revised_at` name the version in force; `document` is the source's own name of the document then
+    (page id, path, address); `content_id` is the source's own name of the content, so that the same content is never
+    fetched twice. A version whose text is already stored carries `text_sha256` and `n_chars` but no `text`.
+    """
+
+    topic: str
+    month: date
+    status: str = "ok"
+    reason: str | None = None
+    revision: str | None = None
+    revised_at: datetime | None = None
+    document: str | None = None
+    content_id: str | None = None
+    url: str | None = None
+    text: str | None = None
+    text_sha256: str | None = None
+    n_chars: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.status == "ok") == (self.text is None and self.text_sha256 is None):
+            raise ValueError(f"{self.topic} {self.month}: status {self.status!r} does not fit a text being there or not")
+        if self.text is not None:
+            object.__setattr__(self, "text_sha256", text_digest(self.text))
+            object.__setattr__(self, "n_chars", len(self.text))
+
+
+def text_digest(text: str) -> str:
+    """The name of a text: sha256 of its UTF-8 bytes, in hexadecimal."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
