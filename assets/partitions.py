@@ -1,0 +1,58 @@
+"""Partitions: by model, by benchmark, by corpus and by month; never by release or document.
+
+Keys are safe encodings of the names that users write, so that no name can break storage, the UI's range picker or a
+URL; ``name_of`` takes them back.
+"""
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+import dagster as dg
+
+from strandline.models.keys import model_name, partition_key
+
+models = dg.DynamicPartitionsDefinition(name="models")
+benchmarks = dg.DynamicPartitionsDefinition(name="benchmarks")
+corpora = dg.DynamicPartitionsDefinition(name="corpora")
+model_by_benchmark = dg.MultiPartitionsDefinition({"model": models, "benchmark": benchmarks})
+
+COLUMN = {"models": "model", "benchmarks": "benchmark", "corpora": "corpus"}
+
+
+def key_for(name: str) -> str:
+    """The partition key of a model, benchmark or corpus name."""
+    return partition_key(name)
+
+
+def name_of(key: str) -> str:
+    """The name behind a partition key."""
+    return model_name(key)
+
+
+def add(instance: dg.DagsterInstance, definition: dg.DynamicPartitionsDefinition, names: Iterable[str]) -> list[str]:
+    """Add partitions for those names that have none, in one call; returns the keys that are new."""
+    assert definition.name
+    known = set(instance.get_dynamic_partitions(definition.name))
+    new = [key for key in dict.fromkeys(key_for(name) for name in names) if key not in known]
+    if new:
+        instance.add_dynamic_partitions(definition.name, new)
+    return new
+
+
+def rows_of(definition: dg.PartitionsDefinition | None, key: str | None) -> dict[str, Any]:
+    """The columns and values that select the rows of one partition; empty where the table is not partitioned.
+
+    A month partition selects by ``month``, a dynamic one by the column that ``COLUMN`` names, a combination by both.
+    """
+    if definition is None or key is None:
+        return {}
+    if isinstance(definition, dg.MultiPartitionsDefinition):
+        values = definition.get_partition_key_from_str(key).keys_by_dimension
+        dimensions = {dimension.name: dimension.partitions_def for dimension in definition.partitions_defs}
+        return {c: v for name, one in dimensions.items() for c, v in rows_of(one, values[name]).items()}
+    if isinstance(definition, dg.TimeWindowPartitionsDefinition):
+        return {"month": date.fromisoformat(key[:10])}
+    if isinstance(definition, dg.DynamicPartitionsDefinition) and definition.name:
+        return {COLUMN.get(definition.name, definition.name): name_of(key)}
+    raise TypeError(f"no column is known for partitions of kind {type(definition).__name__}")

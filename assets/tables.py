@@ -1,0 +1,143 @@
+"""Asset decorators whose key, group, description and column schema derive from the DDL.
+
+A table is declared once, in ``sql/schema``; an asset names the table and adds only how it is made.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from resources.schema import Table, table
+
+FOLLOW = dg.AutomationCondition.eager()
+
+
+def key_of(name: str) -> dg.AssetKey:
+    """The asset key of ``schema.table``: the same two words."""
+    return dg.AssetKey(name.split("."))
+
+
+def table_spec(
+    name: str,
+    *,
+    deps: Iterable[str | dg.AssetKey | dg.AssetDep] = (),
+    partitions_def: dg.PartitionsDefinition | None = None,
+    code_version: str = "1",
+    kinds: set[str] | None = None,
+    follows: bool = False,
+) -> dg.AssetSpec:
+    """The specification of a declared table.
+
+    Args:
+        name: ``schema.table``.
+        deps: tables (by the same kind of name) or asset keys it is made from.
+        partitions_def: how it is partitioned.
+        code_version: raise it when the meaning of the rows changes.
+        kinds: labels beside ``duckdb``.
+        follows: rebuild it automatically whenever what it is made from has changed.
+    """
+    declared = table(name)
+    return dg.AssetSpec(
+        key=key_of(name),
+        deps=[key_of(dep) if isinstance(dep, str) else dep for dep in deps],
+        description=_sentence(declared),
+        group_name=declared.schema,
+        kinds={"duckdb", *(kinds or ())},
+        code_version=code_version,
+        partitions_def=partitions_def,
+        automation_condition=FOLLOW if follows else None,
+        metadata={"dagster/table_name": name, "dagster/column_schema": column_schema(declared)},
+    )
+
+
+def table_asset(
+    name: str,
+    *,
+    backfill_policy: dg.BackfillPolicy | None = None,
+    pool: str | None = None,
+    retry_policy: dg.RetryPolicy | None = None,
+    **spec: Any,
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Decorate a function that materializes one declared table; see ``table_spec`` for the other arguments."""
+    return table_multi_asset([name], backfill_policy=backfill_policy, pool=pool, retry_policy=retry_policy, **spec)
+
+
+def table_multi_asset(
+    names: Sequence[str],
+    *,
+    backfill_policy: dg.BackfillPolicy | None = None,
+    pool: str | None = None,
+    retry_policy: dg.RetryPolicy | None = None,
+    **spec: Any,
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Decorate a function that materializes several declared tables in one step.
+
+    ``pool="model"`` holds the step back while another one has a model in memory.
+    """
+    return dg.multi_asset(
+        name="__".join(names).replace(".", "_"),
+        specs=[table_spec(name, **spec) for name in names],
+        backfill_policy=backfill_policy,
+        pool=pool,
+        retry_policy=retry_policy,
+    )
+
+
+def column_schema(declared: Table) -> dg.TableSchema:
+    """Dagster's view of the declared columns."""
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                column.name,
+                column.type,
+                description=column.comment,
+                constraints=dg.TableColumnConstraints(nullable=column.nullable),
+            )
+            for column in declared.columns
+        ]
+    )
+
+
+def materialized(name: str, metadata: Mapping[str, Any] | None = None, **more: Any) -> dg.MaterializeResult:
+    """The result of a step for one table, with metadata that Dagster can store."""
+    return dg.MaterializeResult(asset_key=key_of(name), metadata=storable({**(metadata or {}), **more}))
+
+
+def storable(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata with numpy and polars scalars, dates and paths made plain; unstorable values become text."""
+    return {name: _plain(value) for name, value in metadata.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (dg.MetadataValue, bool, int, float, str)) and not hasattr(value, "dtype"):
+        return value
+    if isinstance(value, datetime):
+        return dg.MetadataValue.timestamp(value) if value.tzinfo else value.isoformat()
+    if isinstance(value, (date, Path)):
+        return str(value)
+    if hasattr(value, "item") and getattr(value, "shape", ()) == ():
+        return _plain(value.item())
+    if isinstance(value, Mapping):
+        return dg.MetadataValue.json({str(key): _jsonable(item) for key, item in value.items()})
+    if isinstance(value, (list, tuple, set)):
+        return dg.MetadataValue.json([_jsonable(item) for item in value])
+    return str(value)
+
+
+def _jsonable(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)) and not hasattr(value, "dtype"):
+        return value
+    if hasattr(value, "item") and getattr(value, "shape", ()) == ():
+        return _jsonable(value.item())
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_jsonable(item) for item in value]
+    return str(value)
+
+
+def _sentence(declared: Table) -> str:
+    return f"A row is {declared.comment}. Key: {', '.join(declared.primary_key)}."
