@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
+from itertools import pairwise
 
 
 def month_start(value: date | datetime | str) -> date:
@@ -61,7 +62,7 @@ def in_force(revised_at: Sequence[datetime], instants: Sequence[datetime]) -> li
 
     `revised_at` is in ascending order; of revisions at one instant the last is in force.
     """
-    if any(later < earlier for earlier, later in zip(revised_at, revised_at[1:], strict=False)):
+    if any(later < earlier for earlier, later in pairwise(revised_at)):
         raise ValueError("revisions must be in ascending order of time")
     places = [bisect_right(revised_at, instant) for instant in instants]
     return [place - 1 if place else None for place in places]

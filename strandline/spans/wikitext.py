@@ -1,0 +1,178 @@
+"""Wikitext to the plain text that is scored: the claim is that only prose remains, with the title first.
+
+References, tables, file links, categories and templates go; headings lose their marks; links keep their label.
+Templates that only wrap text (a language tag, an abbreviation, a unit conversion) give their text back, which
+`strip_code` of mwparserfromhell alone would lose. What `strip_code` leaves behind (image options, category names, unclosed markup) is
+removed afterwards. Fetching is not done here, nor is the limit of time and memory under which `clean` should run.
+
+What it cannot show: text that only a rendering wiki computes (transcluded articles, infoboxes, Lua output) is absent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CLEANER = "wikitext-1"
+"""Name and version of this cleaning; a change of it makes stored texts of the old version be cleaned anew."""
+
+DROPPED_TAGS = (
+    "ref", "references", "gallery", "imagemap", "timeline", "math", "chem", "score", "syntaxhighlight", "source",
+    "graph", "table", "templatestyles", "mapframe", "maplink", "hiero", "inputbox", "categorytree", "includeonly", "indicator",
+)  # fmt: skip
+TEXT_TEMPLATES: Mapping[str, tuple[str, ...]] = {
+    "lang": ("2",), "transl": ("3", "2"), "transliteration": ("3", "2"), "nowrap": ("1",), "nobr": ("1",),
+    "nobold": ("1",),     "small": ("1",), "smaller": ("1",), "big": ("1",), "abbr": ("1",), "tooltip": ("1",), "visible anchor": ("1",),
+    "vanchor": ("1",), "sortname": ("1", "2"), "ill": ("1",), "interlanguage link": ("1",), "convert": ("1", "2"),
+    "cvt": ("1", "2"), "quote": ("1",), "blockquote": ("1",), "cquote": ("1",), "as of": ("1",),
+}  # fmt: skip
+"""Templates that wrap text: which parameters hold it. Of `transl` the first that is there; others are joined."""
+ALTERNATIVES = frozenset({"transl", "transliteration"})
+MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
+OPTION_LINE = re.compile(
+    r"^\s*(?:(?:thumb|thumbnail|frame|frameless|border|left|right|center|centre|none|upright(?:=[\d.]+)?|alt=[^|\n]*"
+    r"|link=[^|\n]*|\d+(?:x\d+)?px|x\d+px)\s*\|)+[^\n]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+OPEN_REFERENCE = re.compile(
+    r"<ref\b[^>/]*>[^\n]*?(?:</ref\s*>|$)|<ref\b[^>]*/?>|</ref\s*>", re.IGNORECASE | re.MULTILINE
+)
+LOOSE_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>\n]*)?/?>")
+TABLE_LINE = re.compile(r"^\s*(?:\{\||\|\}|\|-|\||!).*$", re.MULTILINE)
+BRACES = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}")
+LIST_MARKS = re.compile(r"^[ \t*#:;]+$", re.MULTILINE)
+EMPTY_BRACKETS = re.compile(r" ?\([\s,;:/]*\)")
+BLANK_LINES = re.compile(r"\n{3,}")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What one language's wiki calls its file and category namespaces and its redirects, compared without case."""
+
+    file: frozenset[str] = frozenset({"file", "image", "media"})
+    category: frozenset[str] = frozenset({"category"})
+    redirect: frozenset[str] = frozenset({"#redirect"})
+    interlanguage: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        file: Iterable[str] = (),
+        category: Iterable[str] = (),
+        redirect: Iterable[str] = (),
+        interlanguage: Iterable[str] = (),
+    ) -> Names:
+        """English names, which every wiki understands, and those given."""
+        base = cls()
+        return cls(
+            base.file | {name.lower() for name in file},
+            base.category | {name.lower() for name in category},
+            base.redirect | {name.lower() for name in redirect},
+            frozenset(name.lower() for name in interlanguage),
+        )
+
+
+ENGLISH = Names()
+
+
+def is_redirect(wikitext: str, names: Names = ENGLISH) -> bool:
+    """Whether a page only points to another: its text begins with the wiki's redirect word and a link."""
+    head = wikitext.lstrip()[:400]
+    return any(head.lower().startswith(word) and "[[" in head for word in names.redirect)
+
+
+def clean(wikitext: str, title: str, names: Names = ENGLISH) -> str:
+    """The plain text of a page with its title first; only the title where nothing remains.
+
+    Deterministic, and total on any string: broken markup gives text, never an exception. It may be slow or large on
+    hostile input (the parser backtracks), so run it where time and memory are capped.
+    """
+    import mwparserfromhell
+
+    code = mwparserfromhell.parse(wikitext.replace("\r\n", "\n").replace("\x00", ""))
+    _drop(code, names)
+    body = _tidy(code.strip_code(normalize=True, collapse=True), names)
+    return f"{title}\n\n{body}" if body else title
+
+
+def leftovers(text: str, names: Names = ENGLISH) -> list[str]:
+    """Which kinds of markup a cleaned text still holds; empty for every output of `clean`."""
+    spaces = "|".join(re.escape(name) for name in sorted(names.file | names.category))
+    patterns = {
+        "image option": r"\bthumb\||\d+px\|",
+        "namespace": rf"(?i)\[\[\s*(?:{spaces})\s*:",
+        "category": r"(?im)^\s*(?:" + "|".join(map(re.escape, sorted(names.category))) + r"):",
+        "braces": r"\{\{|\}\}",
+        "reference": r"(?i)<ref",
+        "table": r"\{\||\|\}",
+    }
+    return [kind for kind, pattern in patterns.items() if re.search(pattern, text)]
+
+
+def _drop(code: Any, names: Names) -> None:
+    """Take out of the parsed page, in place, all that is no prose; replace text-bearing templates by their text."""
+    for tag in code.filter_tags(matches=lambda node: str(node.tag).strip().lower() in DROPPED_TAGS):
+        _remove(code, tag)
+    for link in code.filter_wikilinks():
+        label = _label(link, names)
+        if label is None:
+            _remove(code, link)
+        elif label != str(link):
+            _replace(code, link, label)
+    for template in reversed(code.filter_templates()):
+        _replace(code, template, _template_text(template))
+
+
+def _remove(code: Any, node: Any) -> None:
+    """Remove a node unless it went with an outer one already."""
+    try:
+        code.remove(node)
+    except ValueError:
+        return
+
+
+def _replace(code: Any, node: Any, text: str) -> None:
+    try:
+        code.replace(node, text)
+    except ValueError:
+        return
+
+
+def _label(link: Any, names: Names) -> str | None:
+    """What a link shows: None for files, categories and other languages; the page name where it has no label."""
+    target = str(link.title).strip()
+    prefix, colon, rest = target.lstrip(":").partition(":")
+    space = prefix.strip().lower()
+    if not colon or space not in names.file | names.category | names.interlanguage:
+        return str(link)
+    if not target.startswith(":"):
+        return None
+    return str(link.text) if link.text is not None else rest.strip()
+
+
+def _template_text(template: Any) -> str:
+    name = str(template.name).strip().lower().replace("_", " ")
+    found = [
+        str(template.get(key).value).strip()
+        for key in TEXT_TEMPLATES.get(name, ())
+        if template.has(key, ignore_empty=True)
+    ]
+    return (found[0] if name in ALTERNATIVES else " ".join(found)) if found else ""
+
+
+def _tidy(text: str, names: Names) -> str:
+    """Remove what a broken or unusual page leaves after stripping, line by line where a line is markup as a whole."""
+    spaces = "|".join(re.escape(name) for name in sorted(names.file | names.category))
+    text = OPEN_REFERENCE.sub("", text)
+    text = OPTION_LINE.sub("", text)
+    text = re.sub(rf"\[\[\s*(?:{spaces})\s*:[^\n]*", "", text, flags=re.IGNORECASE)
+    text = re.sub(rf"^\s*(?:{spaces})\s*:[^\n]*$", "", text, flags=re.IGNORECASE | re.MULTILINE)
+    text = re.sub(r"\b(?:thumb|thumbnail|frameless)\||\b\d+(?:x\d+)?px\|?", "", text)
+    text = MAGIC_WORD.sub("", LOOSE_TAG.sub("", TABLE_LINE.sub("", text)))
+    while BRACES.search(text):
+        text = BRACES.sub("", text)
+    text = LIST_MARKS.sub("", EMPTY_BRACKETS.sub("", text))
+    lines = (re.sub(r"[ \t]+", " ", line).strip() for line in text.split("\n"))
+    return BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
