@@ -1,0 +1,134 @@
+"""Algorithm 1: which version of a topic a retrieved document is.
+
+A document is the topic's if its smallest Levenshtein distance to any version, divided by the document's characters, is
+strictly under the limit (0.2); it is then counted for all months whose versions tie, each with an equal share.
+
+The result equals comparing the document with every month's text. It costs far less because distinct versions are
+compared once, versions that cannot win are dropped by a lower bound, and each comparison stops at the best so far.
+Retrieval and counting live elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
+
+from strandline.corpus import TopicVersions
+from strandline.corpus.texts import nfc
+
+LIMIT = 0.2
+_BUCKETS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The version months that a document is a copy of.
+
+    `distance` is `edits` divided by the characters of the document; every one of `months` gets `share` of the copy.
+    """
+
+    edits: int
+    distance: float
+    months: tuple[date, ...]
+
+    @property
+    def share(self) -> float:
+        """What each month is counted: one copy divided by the months that tie."""
+        return 1.0 / len(self.months)
+
+
+def edits_allowed(n_chars: int, limit: float = LIMIT) -> int:
+    """The largest number of edits strictly under `limit` times `n_chars`; -1 where there is none.
+
+    Decided in rational numbers on the limit as written, so that 0.2 × 15 = 3 edits is not a match.
+    """
+    bound = Fraction(str(limit)) * n_chars
+    return -(-bound.numerator // bound.denominator) - 1
+
+
+class VersionMatcher:
+    """Compares documents with all versions of one topic.
+
+    Args:
+        topic: the topic's distinct versions.
+        limit: the distance that a match stays strictly under; greater than 0, at most 1.
+    """
+
+    def __init__(self, topic: TopicVersions, limit: float = LIMIT) -> None:
+        if not 0 < limit <= 1:
+            raise ValueError(f"the limit is {limit}; it must lie above 0 and not above 1")
+        self.limit = limit
+        self._texts = [nfc(version.text) for version in topic.versions]
+        self._months = [version.months for version in topic.versions]
+        self._places = {text: place for place, text in enumerate(self._texts)}
+        self._counts = np.stack([_letter_counts(text) for text in self._texts])
+
+    def attribute(self, document: str) -> Attribution | None:
+        """The nearest versions of a document, or None where none is strictly under the limit.
+
+        An empty document is never matched. A document that equals a version is that version and no other.
+        """
+        text = nfc(document)
+        if not text or text.isspace():
+            return None
+        if (place := self._places.get(text)) is not None:
+            return Attribution(0, 0.0, self._months[place])
+        edits, winners = self._nearest(text)
+        if not winners:
+            return None
+        months = sorted(month for place in winners for month in self._months[place])
+        return Attribution(edits, edits / len(text), tuple(months))
+
+    def _nearest(self, text: str) -> tuple[int, list[int]]:
+        """The smallest number of edits under the limit and the versions at it, by increasing lower bound."""
+        best = edits_allowed(len(text), self.limit)
+        bounds = self._lower_bounds(text)
+        winners: list[int] = []
+        for place in np.flatnonzero(bounds <= best)[np.argsort(bounds[bounds <= best], kind="stable")].tolist():
+            bound = int(bounds[place])
+            if bound > best:
+                break
+            edits = Levenshtein.distance(
+                text, self._texts[place], score_cutoff=best, score_hint=min(best, 2 * bound + 31)
+            )
+            if edits < best:
+                best, winners = edits, [place]
+            elif edits == best:
+                winners.append(place)
+        return best, winners
+
+    def _lower_bounds(self, text: str) -> NDArray[np.int64]:
+        """At least this many edits separate the document from each version, from letter counts alone.
+
+        One edit removes at most one letter and adds at most one, so neither the letters in excess nor those missing
+        can outnumber the edits. The difference in length is the difference of the two.
+        """
+        difference = self._counts - _letter_counts(text)
+        excess = np.maximum(difference, 0).sum(axis=1)
+        bounds: NDArray[np.int64] = np.maximum(excess, excess - difference.sum(axis=1))
+        return bounds
+
+
+def _letter_counts(text: str) -> NDArray[np.int64]:
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    return np.bincount(points & (_BUCKETS - 1), minlength=_BUCKETS)
+
+
+def attribute_plainly(document: str, texts: Sequence[tuple[date, str]], limit: float = LIMIT) -> Attribution | None:
+    """Algorithm 1 as printed: the full distance to every month's text. The reference that tests compare with."""
+    text = nfc(document)
+    versions = [(month, nfc(version)) for month, version in texts if version.strip()]
+    if not text.strip() or not versions:
+        return None
+    edits = [Levenshtein.distance(text, version) for _, version in versions]
+    least = min(edits)
+    if Fraction(least, len(text)) >= Fraction(str(limit)):
+        return None
+    months = sorted(month for (month, _), distance in zip(versions, edits, strict=True) if distance == least)
+    return Attribution(least, least / len(text), tuple(months))

@@ -1,0 +1,55 @@
+"""Counts of mined copies by sub-corpus and month, from what was attributed.
+
+A copy whose versions tie over n months gives each 1/n, so that a histogram sums to the number of copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A corpus document that is a copy of a topic's version: the months that tie and where it came from."""
+
+    document_id: str
+    topic: str
+    subcorpus: str
+    months: tuple[date, ...]
+    crawled_on: date | None = None
+
+
+def monthly_weights(
+    copies: Iterable[Copy], months: Sequence[date], weights: Mapping[str, float] | None = None
+) -> dict[tuple[str, date], float]:
+    """The weight of each sub-corpus and month.
+
+    Args:
+        copies: what was attributed. A document attributed to two topics counts for both.
+        months: the months of the resource; each sub-corpus gets a value for every one, zero included.
+        weights: by document, what one copy counts (1 where absent), for re-weighted histograms.
+
+    Raises:
+        ValueError: a copy outside `months`, or one without months.
+    """
+    known = set(months)
+    counted: dict[tuple[str, date], float] = {}
+    for copy in copies:
+        if not copy.months or not known.issuperset(copy.months):
+            raise ValueError(f"{copy.document_id}: its months {copy.months} are not among those of the resource")
+        for month in months:
+            counted.setdefault((copy.subcorpus, month), 0.0)
+        share = (1.0 if weights is None else weights.get(copy.document_id, 1.0)) / len(copy.months)
+        for month in copy.months:
+            counted[copy.subcorpus, month] += share
+    return counted
+
+
+def summed(counted: Mapping[tuple[str, date], float], months: Sequence[date]) -> list[float]:
+    """The histogram over all sub-corpora, in the order of `months`."""
+    total = dict.fromkeys(months, 0.0)
+    for (_, month), weight in counted.items():
+        total[month] += weight
+    return [total[month] for month in months]
