@@ -1,8 +1,8 @@
 """One blocking check a table, made from its suite in ``assets/suites``.
 
 A failed check stops what is downstream of the table: blocking, with severity ERROR. In a partitioned run only the rows
-of that partition are judged. Large partitions are judged by whole-table aggregates for rows, NULL and infinite values
-and by a deterministic sample for the rest.
+of that partition are judged; of a large partition a deterministic sample of ``SAMPLE_ROWS`` rows, so that memory stays
+flat.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

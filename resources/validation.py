@@ -1,8 +1,9 @@
 """Data quality: what a table must satisfy beyond its DDL, judged by Great Expectations on a dataframe batch.
 
-A suite is plain data; Great Expectations is imported only when one is run. What the expectations of a library do not say
-by themselves is added here: a suite without expectations, a frame without rows, a judged column that is wholly NULL and
-a value that is not finite all fail, each with its own message. An expectation that crashes is told apart from bad data.
+A suite is plain data; Great Expectations is imported only when one is run. What the expectations of a library do not
+say by themselves is added here: a suite without expectations, a frame without rows, a judged column that is wholly NULL
+and a value that is not finite all fail, each with its own message. An expectation that crashes is told apart from bad
+data.
 """
 
 import os

@@ -1,0 +1,104 @@
+"""How the estimators do on planted truth: single runs as they finish, and their summary.
+
+The planted worlds belong to ``strandline/<noun>/simulation.py``; each gives ``scenarios()`` and ``run_once``. Runs go to
+as many processes as there are cores and are stored in batches, so that an interrupted calibration goes on where it was.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from importlib import import_module
+from itertools import islice
+from multiprocessing import get_context
+from os import cpu_count
+
+import dagster as dg
+import polars as pl
+
+from assets.tables import materialized, table_asset
+from resources.configured import WarehouseResource
+from resources.warehouse import Warehouse
+from strandline.calibration import Recovery, Scenario, summarise
+
+SIMULATIONS = ("probe", "perplexity", "contamination", "corpus")
+BATCH = 20
+
+
+class CalibrationConfig(dg.Config):
+    """Which planted worlds are run.
+
+    ``methods`` names the families; ``only`` keeps the scenarios whose name contains it; ``share`` runs a part of each
+    scenario's runs; seeds start at ``first_seed``, so that another one gives fresh worlds.
+    """
+
+    methods: list[str] = list(SIMULATIONS)
+    only: str = ""
+    share: float = 1.0
+    first_seed: int = 20_261_129
+    processes: int = 0
+
+
+@table_asset("calibration.runs", kinds={"scipy"})
+def calibration_runs(
+    context: dg.AssetExecutionContext, config: CalibrationConfig, warehouse: WarehouseResource
+) -> dg.MaterializeResult:
+    """Run what is missing; a run is known by estimator, scenario and seed."""
+    store = warehouse.open()
+    tasks = missing(store, config)
+    context.log.info(f"{len(tasks)} runs are missing")
+    for done in _in_batches(tasks, config.processes or cpu_count() or 1):
+        store.merge("calibration.runs", pl.DataFrame(done, infer_schema_length=None))
+        context.log.info(f"stored {len(done)} runs")
+    return materialized("calibration.runs", new_runs=len(tasks))
+
+
+@table_asset("calibration.recoveries", deps=["calibration.runs"], follows=True)
+def calibration_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult:
+    """Summarise the runs of each estimator and scenario."""
+    store = warehouse.open()
+    runs = store.query("select * from calibration.runs order by estimator, scenario, seed")
+    rows = [_summary(*key, group) for key, group in runs.group_by(["estimator", "scenario"], maintain_order=True)]
+    store.replace("calibration.recoveries", pl.DataFrame(rows, infer_schema_length=None))
+    return materialized("calibration.recoveries", scenarios=len(rows))
+
+
+def missing(store: Warehouse, config: CalibrationConfig) -> list[tuple[str, Scenario, int]]:
+    """The runs that the configuration asks for and the warehouse does not hold."""
+    known = set(store.query("select estimator, scenario, seed from calibration.runs").iter_rows())
+    return [
+        (method, scenario, seed)
+        for method in config.methods
+        for scenario in import_module(f"strandline.{method}.simulation").scenarios()
+        if config.only in f"{scenario.estimator}/{scenario.name}"
+        for seed in range(config.first_seed, config.first_seed + max(1, round(scenario.n_runs * config.share)))
+        if (scenario.estimator, scenario.name, seed) not in known
+    ]
+
+
+def simulate(method: str, scenario: Scenario, seed: int) -> dict[str, object]:
+    """One run as a row of ``calibration.runs``; importable, so that another process can call it."""
+    run = import_module(f"strandline.{method}.simulation").run_once(scenario.estimator, scenario.name, seed)
+    return {
+        "estimator": scenario.estimator,
+        "scenario": scenario.name,
+        "seed": seed,
+        "has_truth": scenario.has_truth,
+        **asdict(run),
+    }
+
+
+def _in_batches(tasks: list[tuple[str, Scenario, int]], processes: int) -> Iterator[list[dict[str, object]]]:
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        results = (future.result() for future in as_completed([pool.submit(simulate, *task) for task in tasks]))
+        while batch := list(islice(results, BATCH)):
+            yield batch
+
+
+def _summary(estimator: str, scenario: str, group: pl.DataFrame) -> dict[str, object]:
+    names = list(Recovery.__dataclass_fields__)
+    runs = [Recovery(**{name: row[name] for name in names}) for row in group.iter_rows(named=True)]
+    summary = asdict(summarise(runs, has_truth=bool(group["has_truth"].all())))
+    return {"estimator": estimator, "scenario": scenario, "seed": group["seed"].min(), **summary}
+
+
+ASSETS = [calibration_runs, calibration_recoveries]
