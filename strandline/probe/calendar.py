@@ -76,6 +76,17 @@ def salience_key(item: Item) -> tuple[int, str, tuple[tuple[int, int, str], ...]
     return (item.salience_rank, item.project, natural_key(item.version))
 
 
+def distinct_first(items: Iterable[Item]) -> list[Item]:
+    """The same items in order, but each project once before any project's second release (M33)."""
+    seen: set[str] = set()
+    first: list[Item] = []
+    repeats: list[Item] = []
+    for item in items:
+        (repeats if item.project in seen else first).append(item)
+        seen.add(item.project)
+    return first + repeats
+
+
 def item_from_row(row: Mapping[str, Any]) -> Item:
     """One row of releases.probe_items as an item; ValueError where a needed column is missing or empty."""
     for column in ("released_on", "project", "version"):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import betaln
 
 from strandline.probe import Answer, PlannedRound, Question, StoredRound
-from strandline.probe.calendar import Calendar, Item
+from strandline.probe.calendar import Calendar, Item, distinct_first
 
 Floats = npt.NDArray[np.float64]
 NoisyRule = Literal["yes_answers", "all_answers"]
@@ -229,9 +229,7 @@ def estimate(days: Sequence[date], rounds: Sequence[StoredRound], rules: Rules |
     return _summary(days, posterior(len(days), probes, rules), probes, len(rounds), rules)
 
 
-def _summary(
-    days: Sequence[date], mass: Floats, probes: Sequence[Probe], n_rounds: int, rules: Rules
-) -> PassResult:
+def _summary(days: Sequence[date], mass: Floats, probes: Sequence[Probe], n_rounds: int, rules: Rules) -> PassResult:
     i80, i95 = credible_interval(mass, days, 0.8), credible_interval(mass, days, 0.95)
     precise = _within(i95, rules)
     collapsed = i95.start == i95.end and i95.start in (0, len(days))
@@ -303,11 +301,7 @@ def pick_items(items: Sequence[Item], count: int, offset: int) -> list[Item]:
     if not items:
         return []
     start = offset % len(items)
-    rotated = [*items[start:], *items[:start]]
-    seen: set[str] = set()
-    fresh = [i for i in rotated if not (i.project in seen or seen.add(i.project))]  # type: ignore[func-returns-value]
-    rest = [i for i in rotated if not any(i is f for f in fresh)]
-    return [*fresh, *rest][:count]
+    return distinct_first([*items[start:], *items[:start]])[:count]
 
 
 @dataclass(frozen=True)
