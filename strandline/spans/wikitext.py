@@ -2,8 +2,9 @@
 
 References, tables, file links, categories and templates go; headings lose their marks; links keep their label.
 Templates that only wrap text (a language tag, an abbreviation, a unit conversion) give their text back, which
-`strip_code` of mwparserfromhell alone would lose. What `strip_code` leaves behind (image options, category names, unclosed markup) is
-removed afterwards. Fetching is not done here, nor is the limit of time and memory under which `clean` should run.
+`strip_code` of mwparserfromhell alone would lose. What `strip_code` leaves behind (image options, category names,
+unclosed markup) is removed afterwards. Fetching is not done here, nor is the limit of time and memory under which
+`clean` should run.
 
 What it cannot show: text that only a rendering wiki computes (transcluded articles, infoboxes, Lua output) is absent.
 """
@@ -20,11 +21,13 @@ CLEANER = "wikitext-1"
 
 DROPPED_TAGS = (
     "ref", "references", "gallery", "imagemap", "timeline", "math", "chem", "score", "syntaxhighlight", "source",
-    "graph", "table", "templatestyles", "mapframe", "maplink", "hiero", "inputbox", "categorytree", "includeonly", "indicator",
+    "graph", "table", "templatestyles", "mapframe", "maplink", "hiero", "inputbox", "categorytree", "includeonly",
+    "indicator",
 )  # fmt: skip
 TEXT_TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "lang": ("2",), "transl": ("3", "2"), "transliteration": ("3", "2"), "nowrap": ("1",), "nobr": ("1",),
-    "nobold": ("1",),     "small": ("1",), "smaller": ("1",), "big": ("1",), "abbr": ("1",), "tooltip": ("1",), "visible anchor": ("1",),
+    "nobold": ("1",),     "small": ("1",), "smaller": ("1",), "big": ("1",), "abbr": ("1",), "tooltip": ("1",),
+    "visible anchor": ("1",),
     "vanchor": ("1",), "sortname": ("1", "2"), "ill": ("1",), "interlanguage link": ("1",), "convert": ("1", "2"),
     "cvt": ("1", "2"), "quote": ("1",), "blockquote": ("1",), "cquote": ("1",), "as of": ("1",),
 }  # fmt: skip

@@ -1,0 +1,104 @@
+"""What a refresh has to fetch, and whether a month is complete: the bookkeeping that all sources share.
+
+A month is fetched again only where it is not complete under the present settings; a document within it only where no
+final version of it is known. Pure: what is known comes in, what is wanted comes out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from hashlib import sha256
+
+from strandline.spans import TRANSIENT, Span, Version
+
+COMPLETE = frozenset({"ok", "short"})
+
+
+@dataclass(frozen=True)
+class Month:
+    """Whether a month of a resource is complete: a row of spans.months."""
+
+    month: date
+    status: str
+    reason: str | None
+    n_documents: int
+    n_ok: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the warehouse holds of a resource: final versions by (topic, month), and texts by content id.
+
+    `documents` is what the source last called each topic's document.
+    """
+
+    versions: Mapping[tuple[str, date], Version] = field(default_factory=dict)
+    contents: Mapping[str, Version] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, versions: Iterable[Version]) -> Known:
+        """Index versions; those of a transient status are as good as unknown."""
+        final = [version for version in versions if version.status not in TRANSIENT]
+        return cls(
+            {(version.topic, version.month): version for version in final},
+            {version.content_id: version for version in final if version.content_id and version.status == "ok"},
+            {v.topic: v.document for v in sorted(final, key=lambda v: v.month) if v.document is not None},
+        )
+
+    def open_months(self, topic: str, months: Iterable[date]) -> list[date]:
+        """The months for which no final version of this topic is known."""
+        return [month for month in months if (topic, month) not in self.versions]
+
+
+def settings_digest(span: Span, cleaner: str) -> str:
+    """A digest of the settings that decide which texts a month holds: not its description, months or token limit."""
+    relevant = {
+        "source": span.source,
+        "snapshot_day": span.snapshot_day,
+        "topics": sorted(span.topics),
+        "options": dict(span.options),
+        "cleaner": cleaner,
+    }
+    return sha256(json.dumps(relevant, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def open_months(span: Span, done: Mapping[date, tuple[str, str | None]], digest: str) -> tuple[date, ...]:
+    """The months to fetch: those not complete, or completed under other settings. `done` maps to (status, digest)."""
+    return tuple(
+        m for m in span.months if (held := done.get(m)) is None or held[0] not in COMPLETE or held[1] != digest
+    )
+
+
+def judge_month(month: date, versions: Sequence[Version], expected: int | None, gave_up: str | None = None) -> Month:
+    """Whether a month is complete, from its versions.
+
+    `expected` is how many documents with a text were asked for (None: as many as there are). `gave_up` says why the
+    source stopped before the end. A month with a document that could not be fetched has failed, and names it.
+    """
+    n_ok = sum(version.status == "ok" for version in versions)
+    broken = sorted((v for v in versions if v.status in TRANSIENT), key=lambda v: v.topic)
+    if gave_up is not None:
+        return Month(month, "deferred", gave_up, len(versions), n_ok)
+    if broken:
+        others = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+        return Month(month, "failed", f"{broken[0].topic}: {broken[0].reason}{others}", len(versions), n_ok)
+    if n_ok < (expected or 0):
+        return Month(month, "short", f"{n_ok} documents where {expected} were asked for", len(versions), n_ok)
+    return Month(month, "ok", None, len(versions), n_ok)
+
+
+def describe_failures(months: Iterable[Month]) -> str | None:
+    """One line that names each month that was not completed and why; None where all were."""
+    bad = [month for month in months if month.status not in COMPLETE]
+    return "; ".join(f"{m.month:%Y-%m} ({m.status}: {m.reason})" for m in bad) or None
+
+
+def row(version: Version) -> dict[str, object]:
+    """A version as a row of spans.revisions, without its text."""
+    fields = asdict(version)
+    del fields["text"]
+    return fields

@@ -1,0 +1,97 @@
+"""The user's settings of versioned resources, checked: a mapping as read from YAML becomes `Span` records.
+
+Reading files is `resources.span_settings`. Every mistake is a ValueError that names the resource and the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from strandline.spans import Span
+from strandline.spans.months import month_range, month_start, reached
+
+UNPAIRED = frozenset({"news"})
+DEFAULT_TOKENS: Mapping[str, int] = {"news": 256}
+KEYS = frozenset(
+    "resource source enabled description months snapshot_day max_tokens topics topics_file first_topics options".split()
+)
+LATEST = "latest"
+
+
+def spans_of(
+    raw: Any, sources: Sequence[str], read_topics: Callable[[str], Sequence[str]], now: datetime
+) -> tuple[Span, ...]:
+    """The enabled resources of a settings document, in its order.
+
+    sources: the kinds that are registered. read_topics: gives the topics in a file that the settings name.
+    """
+    entries = raw.get("spans") if isinstance(raw, Mapping) else None
+    if not isinstance(entries, list):
+        raise ValueError("the settings must hold a list under `spans`")
+    names = [entry.get("resource") for entry in entries]
+    if twice := sorted({str(name) for name in names if names.count(name) > 1}):
+        raise ValueError(f"the resource {twice[0]} is set twice")
+    spans = [_span(entry, sources, read_topics, now) for entry in entries if entry.get("enabled", True)]
+    return tuple(spans)
+
+
+def _span(
+    entry: Mapping[str, Any], sources: Sequence[str], read_topics: Callable[[str], Sequence[str]], now: datetime
+) -> Span:
+    name = str(entry.get("resource") or "")
+    if not name:
+        raise ValueError(f"a resource without a name: {dict(entry)}")
+    if unknown := sorted(set(entry) - KEYS):
+        raise ValueError(f"resource {name}: unknown setting {unknown[0]}; known are {', '.join(sorted(KEYS))}")
+    source = str(entry.get("source", ""))
+    if source not in sources:
+        raise ValueError(f"resource {name}: source is {source!r}; it must be one of {', '.join(sorted(sources))}")
+    day = int(entry.get("snapshot_day", 1))
+    return Span(
+        resource=name,
+        source=source,
+        kind="unpaired" if source in UNPAIRED else "panel",
+        months=_months(name, entry.get("months"), day, now),
+        max_tokens=_positive(name, "max_tokens", entry.get("max_tokens", DEFAULT_TOKENS.get(source, 512)), 2),
+        snapshot_day=day,
+        description=str(entry.get("description", "")).strip(),
+        topics=_topics(name, entry, read_topics),
+        options=dict(entry.get("options") or {}),
+    )
+
+
+def _months(name: str, value: Any, snapshot_day: int, now: datetime) -> tuple[date, ...]:
+    """`{first: 2016-04, last: 2023-04}`; `last: latest` is the newest month whose instant has passed."""
+    if not isinstance(value, Mapping) or set(value) != {"first", "last"}:
+        raise ValueError(f"resource {name}: months must be given as {{first: 2016-04, last: 2023-04}}")
+    try:
+        first = month_start(_text(value["first"]))
+        last = month_start(now) if value["last"] == LATEST else month_start(_text(value["last"]))
+        months = reached(month_range(first, last), snapshot_day, now)
+    except ValueError as error:
+        raise ValueError(f"resource {name}: {error}") from None
+    if not months:
+        raise ValueError(f"resource {name}: no month between {first:%Y-%m} and {last:%Y-%m} has come yet")
+    return months
+
+
+def _text(value: Any) -> date | str:
+    return value if isinstance(value, date) else str(value)
+
+
+def _topics(name: str, entry: Mapping[str, Any], read_topics: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+    """Topics as listed or from a file, each once, in order; `first_topics` takes only so many of them."""
+    listed = [str(topic) for topic in entry.get("topics") or ()]
+    if entry.get("topics_file"):
+        listed += read_topics(str(entry["topics_file"]))
+    topics = tuple(dict.fromkeys(topic.strip() for topic in listed if topic.strip()))
+    limit = entry.get("first_topics")
+    return topics if limit is None else topics[: _positive(name, "first_topics", limit, 1)]
+
+
+def _positive(name: str, setting: str, value: Any, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"resource {name}: {setting} is {value!r}; it must be a whole number of at least {least}")
+    return value
