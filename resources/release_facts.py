@@ -1,0 +1,95 @@
+"""The committed facts: tracked projects and their releases, from `data/releases`. No registry's address stands in them.
+
+`projects.csv` is what a user edits: a project a line, its salience rank, the identity of its rows and, where a refresh
+can look it up, the registry and the name there. `releases.csv.gz` is written by `write_releases`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Sequence
+from datetime import date
+from pathlib import Path
+
+from strandline.releases import Project, Release
+
+PROJECT_COLUMNS = ("project", "salience_rank", "ecosystem", "package", "registry", "name")
+RELEASE_COLUMNS = ("project", "version", "released_on", "source", "flags")
+
+
+def facts_folder() -> Path:
+    """Where the committed facts lie: `data/releases` of the working directory's project."""
+    return Path(__file__).resolve().parent.parent / "data" / "releases"
+
+
+def read_projects(folder: Path) -> tuple[Project, ...]:
+    """The tracked projects in order of salience. ValueError names the line of a broken or repeated entry."""
+    path = folder / "projects.csv"
+    with path.open(newline="", encoding="utf-8") as lines:
+        rows = csv.DictReader(lines)
+        if tuple(rows.fieldnames or ()) != PROJECT_COLUMNS:
+            raise ValueError(f"{path}: the first line must name the columns {', '.join(PROJECT_COLUMNS)}")
+        projects = [_project(path, number, row) for number, row in enumerate(rows, start=2)]
+    for what, values in (
+        ("project", [p.project for p in projects]),
+        ("package", [f"{p.ecosystem} {p.package}" for p in projects]),
+    ):
+        repeated = {value for value in values if values.count(value) > 1}
+        if repeated:
+            raise ValueError(f"{path}: {what} {sorted(repeated)[0]!r} stands there more than once")
+    return tuple(sorted(projects, key=lambda p: (p.salience_rank, p.project)))
+
+
+def _project(path: Path, number: int, row: dict[str, str]) -> Project:
+    rank = row["salience_rank"]
+    missing = [name for name in ("project", "ecosystem", "package") if not row[name]]
+    if missing or not rank.isdecimal() or rank == "0":
+        what = f"no {missing[0]}" if missing else f"salience_rank {rank!r} is not a whole number from 1"
+        raise ValueError(f"{path}, line {number}: {what}")
+    return Project(
+        row["project"], int(rank), row["ecosystem"], row["package"], row["registry"] or None, row["name"] or None
+    )
+
+
+def read_releases(folder: Path, projects: Iterable[Project]) -> list[Release]:
+    """The committed releases of these projects, not yet flagged."""
+    tracked = {p.project: p for p in projects}
+    with gzip.open(folder / "releases.csv.gz", "rt", newline="", encoding="utf-8") as lines:
+        return [_release(tracked[row["project"]], row) for row in csv.DictReader(lines) if row["project"] in tracked]
+
+
+def _release(project: Project, row: dict[str, str]) -> Release:
+    flags = tuple(row["flags"].split()) if row["flags"] else ()
+    return Release(
+        ecosystem=project.ecosystem,
+        package=project.package,
+        project=project.project,
+        version=row["version"],
+        released_on=date.fromisoformat(row["released_on"]) if row["released_on"] else None,
+        source=row["source"],
+        is_stable="prerelease" not in flags,
+        is_yanked="yanked" in flags,
+        flags=flags,
+    )
+
+
+def write_projects(folder: Path, projects: Iterable[Project]) -> None:
+    """Write `projects.csv`, the best known first."""
+    with (folder / "projects.csv").open("w", newline="", encoding="utf-8") as lines:
+        out = csv.writer(lines, lineterminator="\n")
+        out.writerow(PROJECT_COLUMNS)
+        for p in sorted(projects, key=lambda p: (p.salience_rank, p.project)):
+            out.writerow([p.project, p.salience_rank, p.ecosystem, p.package, p.registry or "", p.name or ""])
+
+
+def write_releases(folder: Path, releases: Sequence[Release]) -> None:
+    """Write `releases.csv.gz`: sorted, and the same bytes for the same rows, so that git sees only real changes."""
+    text = io.StringIO(newline="")
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(RELEASE_COLUMNS)
+    rows = [(r.project, r.version, r.released_on or "", r.source, " ".join(r.flags)) for r in releases]
+    out.writerows(sorted(rows, key=lambda row: (row[0], str(row[2]), row[1])))
+    with (folder / "releases.csv.gz").open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
+        packed.write(text.getvalue().encode())

@@ -1,0 +1,124 @@
+"""Versions that never were, to ask about beside real ones.
+
+Two kinds. `patch_jump` is the seed's: the last number raised by 37, 49, 73 or 91. `near_miss` is the next patch of a
+line that has ended (4.34.9 where 4.34.8 was its last), which convention alone cannot tell from a real version. Neither
+is ever a version that exists in any form: pre-releases, yanked, unpublished and tag-only versions count as existing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+from strandline.releases import Release
+from strandline.releases.versions import canonical, existing_forms, is_plain, numbers_of
+
+DecoyKind = Literal["patch_jump", "near_miss"]
+JUMPS = (37, 49, 73, 91)
+QUIET_DAYS = 365
+NEAR_MISSES_A_LINE = 3
+PARTIAL_SOURCES = frozenset({"scoop-main", "scoop-extras", "transcribed"})
+
+
+@dataclass(frozen=True)
+class Decoy:
+    """A version that does not exist, and how it was made."""
+
+    version: str
+    kind: DecoyKind
+
+
+def with_last(version: str, last: int) -> str:
+    """The version with another last number, zero-padded as the original's was ('2.07' -> '2.08')."""
+    head, _, tail = version.rpartition(".")
+    return f"{head}.{str(last).zfill(len(tail) if tail.startswith('0') and len(tail) > 1 else 1)}"
+
+
+def line_of(version: str) -> tuple[int, ...]:
+    """The line that a plain version belongs to: all its numbers but the last."""
+    return tuple(map(int, version.split(".")[:-1]))
+
+
+def patch_jump(version: str, taken: Collection[tuple[int, ...]], project: str = "") -> Decoy | None:
+    """The seed's decoy: the last number + 37, 49, 73 or 91, the first free one from where a digest says.
+
+    `taken` holds the canonical forms that exist or are already used. None where all four are taken.
+    """
+    start = hashlib.sha256(f"{project} {version}".encode()).digest()[0]
+    last = int(version.rpartition(".")[2])
+    for k in range(len(JUMPS)):
+        candidate = with_last(version, last + JUMPS[(start + k) % len(JUMPS)])
+        if canonical(candidate) not in taken:
+            return Decoy(candidate, "patch_jump")
+    return None
+
+
+def ended_lines(releases: Sequence[Release], as_of: date, quiet_days: int = QUIET_DAYS) -> dict[tuple[int, ...], int]:
+    """Lines that have ended and the highest last number that any version of theirs had, in any form.
+
+    A line has ended when a later line has been opened and nothing, not even a pre-release, has come out in it for
+    `quiet_days` before `as_of`. Lines with a version of unknown date are left out, and so are those with a version
+    from a source that does not list every release (the next patch may well exist there).
+    """
+    last_seen: dict[tuple[int, ...], date] = {}
+    highest: dict[tuple[int, ...], int] = defaultdict(int)
+    unsure: set[tuple[int, ...]] = set()
+    for release in releases:
+        numbers = numbers_of(release.version)
+        if len(numbers) < 2:
+            continue
+        line = numbers[:-1]
+        highest[line] = max(highest[line], numbers[-1])
+        if release.released_on is None or release.source in PARTIAL_SOURCES:
+            unsure.add(line)
+        else:
+            last_seen[line] = max(release.released_on, last_seen.get(line, date.min))
+    newest = max(last_seen, default=())
+    quiet_since = as_of - timedelta(days=quiet_days)
+    return {
+        line: highest[line]
+        for line, seen in last_seen.items()
+        if line not in unsure and line < newest and seen <= quiet_since
+    }
+
+
+def decoys_for(releases: Sequence[Release], askable: Iterable[Release], as_of: date) -> dict[str, Decoy]:
+    """A decoy for each askable version of ONE project, no two alike.
+
+    releases: everything known of the project, in any form. The last releases of an ended line (up to
+    `NEAR_MISSES_A_LINE`, the newest first) get the next patches of that line; the others get the seed's jump, and
+    nothing where no jump is free. Deterministic: the same rows give the same decoys in any order.
+    """
+    taken = existing_forms(release.version for release in releases)
+    ends = ended_lines(releases, as_of)
+    found: dict[str, Decoy] = {}
+    rest: list[Release] = []
+    for release in sorted(askable, key=lambda r: (line_of(r.version), -numbers_of(r.version)[-1], r.version)):
+        assert is_plain(release.version)
+        decoy = _near_miss(release.version, ends, taken)
+        if decoy is None:
+            rest.append(release)
+        else:
+            found[release.version] = decoy
+            taken.add(canonical(decoy.version) or ())
+    for release in rest:
+        jumped = patch_jump(release.version, taken, release.project)
+        if jumped is not None:
+            found[release.version] = jumped
+            taken.add(canonical(jumped.version) or ())
+    return found
+
+
+def _near_miss(version: str, ends: dict[tuple[int, ...], int], taken: set[tuple[int, ...]]) -> Decoy | None:
+    line = line_of(version)
+    if line not in ends:
+        return None
+    for step in range(1, NEAR_MISSES_A_LINE + 1):
+        candidate = with_last(version, ends[line] + step)
+        if canonical(candidate) not in taken:
+            return Decoy(candidate, "near_miss")
+    return None
