@@ -125,6 +125,19 @@ class Warehouse:
             os.replace(fresh, self.published)
         return self.published
 
+    def restore(self) -> Path:
+        """Set the file aside and put the published copy (or nothing) in its place; returns where the old file is."""
+        aside = self.path.with_name(f"{self.path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S}.aside")
+        with self._lock():
+            for ending in ("", ".wal"):
+                file = Path(f"{self.path}{ending}")
+                if file.exists():
+                    file.rename(f"{aside}{ending}")
+            if self.published.exists():
+                shutil.copyfile(self.published, self.path)
+            self._current = False
+        return aside
+
     @contextmanager
     def _connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with self._lock(), self._open() as connection:

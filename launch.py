@@ -1,0 +1,184 @@
+"""The commands behind ``make``: run, plan, report, query, ui, calibrate, bench, rebuild.
+
+Every command keeps Dagster's history in ``data/dagster_home``, so that the UI shows what the command line did. Nothing
+is computed here: commands launch jobs, print what is published, or start a server.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent
+HOME = ROOT / "data" / "dagster_home"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+QUIET = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
+
+
+class CommandError(RuntimeError):
+    """A command that cannot go on; the message is for the user."""
+
+
+def run(options: argparse.Namespace) -> None:
+    """Date the first listed model on real input, step by step, then publish and print the report."""
+    for title, job, partition in _steps(options.model):
+        _execute(title, job, partition)
+    _published()
+    report(options)
+
+
+def plan(options: argparse.Namespace) -> None:
+    """Print what ``run`` would ask and score before anything is spent."""
+    from assets.report import plan_text
+    from resources.configured import defaults
+
+    resources = defaults()
+    print(plan_text(resources["warehouse"].open(), resources["model_list"], options.model))
+
+
+def report(options: argparse.Namespace) -> None:
+    """Print the report of the published results."""
+    from assets.report import report_text
+
+    print(report_text(_published_path(), options.model))
+
+
+def query(options: argparse.Namespace) -> None:
+    """Answer one SQL query from the published copy."""
+    import polars as pl
+
+    from resources.warehouse import read_published
+
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_width_chars=200, tbl_hide_dataframe_shape=True):
+        print(read_published(_published_path(), options.sql))
+
+
+def ui(options: argparse.Namespace) -> int:
+    """Serve the Dagster UI; with ``--read-only`` nothing can be launched from it."""
+    if options.host not in LOOPBACK:
+        print(
+            f"warning: {options.host} is not a loopback address, and the Dagster UI has no login: whoever reaches it "
+            "can launch runs and read every result. Put a proxy with authentication before it, or add --read-only.",
+            file=sys.stderr,
+        )
+    address = ["--host", options.host, "--port", str(options.port)]
+    binary = Path(sys.executable).with_name("dagster-webserver" if options.read_only else "dagster")
+    command = [str(binary), *([] if options.read_only else ["dev"]), "-w", "workspace.yaml", *address]
+    return subprocess.call([*command, *(["--read-only"] if options.read_only else [])])
+
+
+def calibrate(options: argparse.Namespace) -> None:
+    """Run the estimators on planted truth, as far as that is missing, and print the summary."""
+    config: dict[str, Any] = {"only": options.only, "share": options.share}
+    if options.methods:
+        config["methods"] = options.methods
+    _execute("calibration on planted truth", "calibrate", None, {"ops": {"calibration_runs": {"config": config}}})
+    _published()
+    options.sql = "from calibration.recoveries order by estimator, scenario"
+    query(options)
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Run the benchmarks in ``bench/`` one after the other; each prints its ratios."""
+    scripts = sorted((ROOT / "bench").glob(f"{options.only or ''}*.py"))
+    return max((subprocess.call([sys.executable, str(script)]) for script in scripts), default=0)
+
+
+def rebuild(options: argparse.Namespace) -> None:
+    """Set a damaged warehouse aside and start from the published copy; ``run`` then refills it from the caches."""
+    from resources.configured import WarehouseResource
+
+    aside = WarehouseResource().open().restore()
+    print(f"the warehouse was restored from the published copy; the old file is kept as {aside}; now `make run`")
+
+
+def _steps(model: str | None) -> Iterator[tuple[str, str, str | None]]:
+    from assets.first_look import steps
+
+    yield from steps(_instance(), model)
+
+
+def _execute(title: str, job: str, partition: str | None, config: dict[str, Any] | None = None) -> None:
+    from definitions import defs
+
+    started = time.monotonic()
+    print(f"· {title} …", file=sys.stderr, flush=True)
+    result = defs.resolve_job_def(job).execute_in_process(
+        instance=_instance(), partition_key=partition, run_config={**QUIET, **(config or {})}, raise_on_error=False
+    )
+    if not result.success:
+        raise CommandError(
+            f"{title}: run {result.run_id} of job {job} failed; `make ui` shows why (/runs/{result.run_id})"
+        )
+    print(f"  done in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def _published() -> None:
+    from resources.configured import WarehouseResource
+
+    WarehouseResource().open().publish()
+
+
+def _published_path() -> Path:
+    from resources.configured import WarehouseResource
+
+    return WarehouseResource().open().published
+
+
+def _instance() -> Any:
+    from dagster import DagsterInstance
+
+    return DagsterInstance.get()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="launch.py", description="Strandline dates what a language model knows.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    def command(function: Any) -> argparse.ArgumentParser:
+        text = function.__doc__.splitlines()[0]
+        one = commands.add_parser(function.__name__, help=text, description=text)
+        one.set_defaults(command=function)
+        return one
+
+    for function in (run, plan, report):
+        command(function).add_argument("--model", help="a name in data/models.yaml; the first one by default")
+    command(query).add_argument("sql", help="a query in DuckDB's SQL")
+    _ui_arguments(command(ui))
+    calibration = command(calibrate)
+    calibration.add_argument("--methods", nargs="*", help="probe, perplexity, contamination, corpus; all by default")
+    calibration.add_argument("--only", default="", help="only scenarios whose estimator/name contains this")
+    calibration.add_argument("--share", type=float, default=1.0, help="the part of each scenario's runs, 0 to 1")
+    command(bench).add_argument("--only", help="only scripts whose name starts with this")
+    command(rebuild)
+    return parser
+
+
+def _ui_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="another address than loopback prints a warning")
+    parser.add_argument("--port", type=int, default=3000)
+    parser.add_argument("--read-only", action="store_true", help="no launching, no daemon")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    os.environ.setdefault("DAGSTER_HOME", str(HOME))
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    os.chdir(ROOT)
+    try:
+        return int(options.command(options) or 0)
+    except KeyboardInterrupt:
+        print("interrupted; what was finished is kept, and the same command goes on from there", file=sys.stderr)
+        return 130
+    except RuntimeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
