@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import exp, expm1, inf, log, prod
+from math import exp, log, prod
 
 import numpy as np
 from numpy.typing import NDArray

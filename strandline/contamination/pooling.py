@@ -7,7 +7,6 @@ Default: the exact Z-sum, which uses the log-likelihoods themselves. Where only 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
 from math import exp, floor, isfinite, lcm, lgamma, log, log1p, prod
 
 import numpy as np
@@ -163,8 +162,8 @@ def fisher_product(ranks: Sequence[int], n_permutations: Sequence[int] | int) ->
 def fisher_chi2(p_values: ArrayLike) -> Pooled:
     """Fisher's chi-squared pooling as truescore publishes it, in log form: a comparison, never the verdict.
 
-    -2 sum ln p against chi-squared with 2K degrees of freedom: ln p = -x + logsumexp_{i<K}(i ln x - lnGamma(i + 1)) with
-    x = -sum ln p. Exact for continuous p-values; for p-values on a grid it is too conservative.
+    -2 sum ln p against chi-squared with 2K degrees of freedom; with x = -sum ln p,
+    ln p = -x + logsumexp_{i<K}(i ln x - lnGamma(i + 1)). Exact for continuous p-values; too conservative on a grid.
     """
     values = p_value_list(p_values)
     x = -sum(log(p) for p in values)

@@ -1,0 +1,256 @@
+"""Is the published order itself exchangeable? Statistics of an order that need no model, exact by permutation.
+
+Where neighbours are alike (sorted by topic, runs of near-duplicates, growing difficulty), any language model finds the
+published order more likely than a shuffled one without ever having seen it. The likelihood test's null is then false,
+and its p-value is an order preference, never a proof of contamination.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from strandline.contamination.levels import Level, as_level
+from strandline.contamination.orderings import Group, Shard
+
+Floats = NDArray[np.float64]
+BUCKETS = 1024
+LAG_WEIGHTS = (1.0, 0.5, 1 / 3)
+CACHE_WEIGHT, CACHE_DECAY, CACHE_EXAMPLES = 0.3, 0.98, 60
+PERMUTATIONS = 499
+GATE = "0.01"
+RARE_SHARE = 0.02
+WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True)
+class OrderStatistic:
+    """One statistic of the published order: its value, its z among shuffled orders (descriptive), its exact p."""
+
+    name: str
+    value: float
+    z_score: float | None
+    p_value: float
+
+
+@dataclass(frozen=True)
+class OrderCheck:
+    """All statistics of one order under one permutation group, and their exact combination.
+
+    ``p_value`` recalibrates the sum of -ln p over the statistics by the same permutations (Westfall and Young), so it
+    is exact whatever their dependence.
+    """
+
+    statistics: tuple[OrderStatistic, ...]
+    combined: float
+    p_value: float
+    n_permutations: int
+    group: str
+
+    def fails(self, gate: Level = GATE) -> bool:
+        """Whether the published order is told apart from shuffled ones without a model: p <= gate, in integers."""
+        level = as_level(gate)
+        exceedances = round(self.p_value * (self.n_permutations + 1))
+        return exceedances * level.denominator <= level.numerator * (self.n_permutations + 1)
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        worst = min(self.statistics, key=lambda item: item.p_value)
+        return (
+            f"order check ({self.group}, {self.n_permutations} permutations): p = {self.p_value:.4g}; "
+            f"most telling: {worst.name} (p = {worst.p_value:.4g})"
+        )
+
+
+def check_order(
+    texts: Sequence[str],
+    shards: Sequence[Shard],
+    *,
+    group: Group | None = None,
+    labels: Sequence[object] | None = None,
+    n_permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> OrderCheck:
+    """Test whether the published order is exchangeable under the permutation group and shards of the likelihood test.
+
+    Statistics (larger = more clustered), summed over shards: neighbours' TF-IDF cosine and shared rare words at lags 1
+    to 3, neighbours' product of length ranks, the correlation of length with position, equal first words, equal
+    labels, and, in shards of at most 60 examples, the code length saved by a decaying word cache (the nearest
+    model-free likeness of in-context benefit).
+    Each gets a conservative p for every one of the orders; the sum of -ln p is ranked among the same orders.
+
+    Args:
+        texts: examples in published order.
+        shards: the shards that the likelihood test uses; one shard over everything checks the whole file.
+        group: the permutation group of the likelihood test (default: all orders of a shard).
+        labels: answers or categories, where the benchmark has them.
+        n_permutations: shuffled orders drawn.
+        seed: of the draws.
+
+    Raises:
+        ValueError: no shards, fewer than two examples in a shard, labels of another length.
+
+    What it cannot show: it sees the surface only. An order by meaning or difficulty may pass, so passing is necessary
+    for a verdict, not sufficient.
+    """
+    if not shards or n_permutations < 1:
+        raise ValueError("an order check needs shards and permutations")
+    if labels is not None and len(labels) != len(texts):
+        raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
+    group = group or Group()
+    measures = _Measures(texts, labels)
+    rng = np.random.default_rng(seed)
+    totals: dict[str, Floats] = {}
+    for shard in shards:
+        orders = _orders(shard, group, n_permutations, rng)
+        for name, values in measures.of(shard, orders).items():
+            totals[name] = totals[name] + values if name in totals else values
+    return _combine(totals, n_permutations, str(group))
+
+
+class _Measures:
+    """Features of the examples, and every statistic of many orders of a shard at once."""
+
+    def __init__(self, texts: Sequence[str], labels: Sequence[object] | None) -> None:
+        self.words = [WORD.findall(text.lower()) for text in texts]
+        self.counts = [Counter(words) for words in self.words]
+        self.lengths = np.array([len(text) for text in texts], dtype=float)
+        self.first = [words[0] if words else "" for words in self.words]
+        self.labels = labels
+        frequency = Counter(word for count in self.counts for word in count)
+        most = max(2, int(RARE_SHARE * len(texts)))
+        self.idf = {word: log((1 + len(texts)) / (1 + n)) + 1 for word, n in frequency.items()}
+        self.rare = [{w for w in count if 2 <= frequency[w] <= most} for count in self.counts]
+        self.frequency = Counter(word for words in self.words for word in words)
+
+    def of(self, shard: Shard, orders: NDArray[np.int64]) -> dict[str, Floats]:
+        """Statistics of each order (rows: positions within the shard; row 0 is the published order)."""
+        inside = range(shard.start, shard.stop)
+        ranks = _standardised(rankdata(self.lengths[shard.start : shard.stop]))
+        found = {
+            "tfidf": _neighbours(self._cosines(inside), orders, LAG_WEIGHTS),
+            "rare words": _neighbours(self._shared_rare(inside), orders, LAG_WEIGHTS),
+            "length": np.sum(ranks[orders[:, 1:]] * ranks[orders[:, :-1]], axis=1),
+            "drift": np.abs(ranks[orders] @ _standardised(np.arange(len(ranks), dtype=float))),
+            "first word": _neighbours(_equal([self.first[i] for i in inside]), orders, (1.0,)),
+        }
+        if shard.size <= CACHE_EXAMPLES:
+            found["word cache"] = self._cache_savings(inside, orders)
+        if self.labels is not None:
+            found["label runs"] = _neighbours(_equal([self.labels[i] for i in inside]), orders, (1.0,))
+        return found
+
+    def _cosines(self, inside: range) -> Floats:
+        vectors = np.zeros((len(inside), BUCKETS))
+        for row, i in enumerate(inside):
+            for word, n in self.counts[i].items():
+                bucket, sign = _bucket(word)
+                vectors[row, bucket] += sign * (1 + log(n)) * self.idf[word]
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors /= np.where(norms > 0, norms, 1.0)
+        return np.asarray(vectors @ vectors.T)
+
+    def _shared_rare(self, inside: range) -> Floats:
+        column = {word: k for k, word in enumerate(sorted(set().union(*(self.rare[i] for i in inside))))}
+        present = np.zeros((len(inside), max(1, len(column))))
+        for row, i in enumerate(inside):
+            present[row, [column[word] for word in self.rare[i]]] = 1.0
+        return np.asarray(present @ present.T)
+
+    def _cache_savings(self, inside: range, orders: NDArray[np.int64]) -> Floats:
+        """Bits saved by mixing a decaying cache of earlier words into a unigram model, for every order.
+
+        Depends on pairs only through how many words lie between them, so it is computed example by example on the
+        running cache of all orders at once.
+        """
+        vocabulary = {w: k for k, w in enumerate(sorted({w for i in inside for w in self.counts[i]}))}
+        total = sum(self.frequency.values())
+        base = np.array([self.frequency[word] / total for word in vocabulary]) if vocabulary else np.ones(1)
+        usage = np.zeros((len(inside), max(1, len(vocabulary))))
+        for row, i in enumerate(inside):
+            for word, n in self.counts[i].items():
+                usage[row, vocabulary[word]] = n
+        sizes = usage.sum(axis=1)
+        return _cache_code(usage, sizes, base, orders)
+
+
+def _cache_code(usage: Floats, sizes: Floats, base: Floats, orders: NDArray[np.int64]) -> Floats:
+    rows = [np.flatnonzero(row) for row in usage]
+    cache = np.zeros((len(orders), usage.shape[1]))
+    mass = np.zeros(len(orders))
+    saved = np.zeros(len(orders))
+    for position in range(orders.shape[1]):
+        for example in np.unique(orders[:, position]):
+            which = np.flatnonzero(orders[:, position] == example)
+            columns = rows[example]
+            if not len(columns):
+                continue
+            held = cache[np.ix_(which, columns)] / np.maximum(mass[which], 1e-300)[:, None]
+            mixed = (1 - CACHE_WEIGHT) * base[columns] + CACHE_WEIGHT * np.where(
+                mass[which, None] > 0, held, base[columns]
+            )
+            saved[which] += np.log(mixed / base[columns]) @ usage[example, columns]
+            fade = CACHE_DECAY ** sizes[example]
+            cache[which] *= fade
+            cache[np.ix_(which, columns)] += usage[example, columns]
+            mass[which] = mass[which] * fade + sizes[example]
+    return saved
+
+
+def _orders(shard: Shard, group: Group, n_permutations: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    if shard.size < 2:
+        raise ValueError(f"shard {shard.index} holds fewer than two examples")
+    drawn = [group.draw(shard.size, rng) for _ in range(n_permutations)]
+    return np.array([list(range(shard.size)), *drawn], dtype=np.int64)
+
+
+def _neighbours(pairs: Floats, orders: NDArray[np.int64], lag_weights: Sequence[float]) -> Floats:
+    total = np.zeros(len(orders))
+    for lag, weight in enumerate(lag_weights, start=1):
+        if lag < orders.shape[1]:
+            total += weight * pairs[orders[:, lag:], orders[:, :-lag]].sum(axis=1)
+    return total
+
+
+def _equal(values: Sequence[object]) -> Floats:
+    codes = np.array([str(value) for value in values])
+    return np.asarray(codes[:, None] == codes[None, :], dtype=np.float64)
+
+
+def _bucket(word: str) -> tuple[int, int]:
+    """A signed hash bucket that is the same on every machine and run."""
+    value = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
+    return value % BUCKETS, 1 if value & (1 << 31) else -1
+
+
+def _standardised(values: Floats) -> Floats:
+    centred = values - values.mean()
+    norm = float(np.linalg.norm(centred))
+    return np.asarray(centred / norm if norm > 0 else centred)
+
+
+def _conservative_p(values: Floats) -> Floats:
+    """p of every order among all of them: the share at least as large, ties (to a relative 1e-9) counted."""
+    grid = max(1e-300, 1e-9 * float(np.max(np.abs(values))))
+    coarse = np.round(values / grid)
+    return np.asarray((len(values) + 1 - rankdata(coarse, method="min")) / len(values))
+
+
+def _combine(totals: dict[str, Floats], n_permutations: int, group: str) -> OrderCheck:
+    p_values = {name: _conservative_p(values) for name, values in totals.items()}
+    combined = sum((-np.log(p) for p in p_values.values()), np.zeros(n_permutations + 1))
+    statistics = tuple(
+        OrderStatistic(name, float(values[0]), _z(values), float(p_values[name][0])) for name, values in totals.items()
+    )
+    return OrderCheck(statistics, float(combined[0]), float(_conservative_p(combined)[0]), n_permutations, group)
+
+
+def _z(values: Floats) -> float | None:
+    sd = float(np.std(values[1:], ddof=1)) if len(values) > 2 else 0.0
+    return (float(values[0]) - float(np.mean(values[1:]))) / sd if sd > 0 else None

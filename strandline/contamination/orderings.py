@@ -1,0 +1,198 @@
+"""Shards, permutations and token sequences whose log-likelihoods may be compared.
+
+Everything that decides WHICH orders are scored depends on counts and seeds only, never on a score. Scoring itself is
+the caller's.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+CANONICAL = 0
+REVERSED = -1
+EXAMPLES_PER_SHARD = 25
+MOST_CHARACTERS = 4000
+FEWEST_SHARDS = 8
+FEWEST_EXAMPLES = 4
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Examples ``start`` to ``stop`` (exclusive) of the published order."""
+
+    index: int
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        """Examples in the shard."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Group:
+    """Which orders count as equally natural: any order of the shard, or any order within windows of ``width``."""
+
+    width: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Group":
+        """``all`` or ``window:w`` with w at least 2. ValueError otherwise."""
+        if text == "all":
+            return cls()
+        kind, _, width = text.partition(":")
+        if kind != "window" or not width.isdigit() or int(width) < 2:
+            raise ValueError(f"a permutation group is 'all' or 'window:w' with w of at least 2, not {text!r}")
+        return cls(int(width))
+
+    def __str__(self) -> str:
+        return "all" if self.width is None else f"window:{self.width}"
+
+    def draw(self, size: int, rng: np.random.Generator) -> list[int]:
+        """A uniformly drawn order of ``size`` examples; the published one may come up, which keeps p exact."""
+        width = self.width or size
+        return [start + int(i) for start in range(0, size, width) for i in rng.permutation(min(width, size - start))]
+
+
+def make_shards(
+    lengths: Sequence[int], *, examples_per_shard: int | None = None, n_shards: int | None = None
+) -> list[Shard]:
+    """Split a benchmark into consecutive shards of nearly equal counts.
+
+    Without a wish, shards hold up to 25 examples and up to 4,000 characters (the largest equal count at which every
+    shard fits), but there are at least 8 where each can hold 4. Split points are functions of the counts and of the
+    shards' total lengths, which no reordering inside a shard can change, so the permutation null stays exact.
+
+    Args:
+        lengths: characters (or tokens) of each example, in published order.
+        examples_per_shard: a wished size, in examples.
+        n_shards: a wished number of shards.
+
+    Raises:
+        ValueError: fewer than two examples; more shards than pairs of examples; a shard size below 2.
+    """
+    n = len(lengths)
+    if n < 2:
+        raise ValueError(f"a permutation test needs at least two examples, this benchmark has {n}")
+    if n_shards is None:
+        n_shards = _shard_count(lengths, examples_per_shard)
+    if n_shards < 1 or 2 * n_shards > n:
+        raise ValueError(f"{n} examples cannot make {n_shards} shards of at least two")
+    edges = [n * k // n_shards for k in range(n_shards + 1)]
+    return [Shard(k, edges[k], edges[k + 1]) for k in range(n_shards)]
+
+
+def spread(shards: Sequence[Shard], most: int | None) -> list[Shard]:
+    """At most ``most`` of the shards, evenly spread over the benchmark, chosen by count alone."""
+    if most is None or most >= len(shards):
+        return list(shards)
+    if most < 1:
+        raise ValueError(f"a test needs at least one shard, not {most}")
+    return [shards[(2 * k + 1) * len(shards) // (2 * most)] for k in range(most)]
+
+
+def affordable(tokens_per_shard: float, passes: float, token_budget: int) -> int:
+    """How many shards a budget of tokens pays for at this many passes (at least 1)."""
+    return max(1, int(token_budget / max(1.0, tokens_per_shard * passes)))
+
+
+def order_seed(digest: str, shard: int, permutation: int, run_seed: int) -> int:
+    """A 63-bit seed of one order: a hash of the data set's digest, the shard, the permutation and the run's seed."""
+    text = f"{digest}/{shard}/{permutation}/{run_seed}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def order_of(shard: Shard, permutation: int, *, digest: str, run_seed: int, group: Group) -> list[int]:
+    """Example indices of one order: 0 is the published order, -1 its reverse, 1.. are drawn from the group."""
+    if permutation == CANONICAL:
+        return list(range(shard.start, shard.stop))
+    if permutation == REVERSED:
+        return list(range(shard.stop - 1, shard.start - 1, -1))
+    rng = np.random.default_rng(order_seed(digest, shard.index, permutation, run_seed))
+    return [shard.start + i for i in group.draw(shard.size, rng)]
+
+
+def join_ids(
+    examples: Sequence[Sequence[int]], order: Sequence[int], separator: Sequence[int], bos: int | None
+) -> list[int]:
+    """One ordering as token ids: BOS if there is one, then each example's ids and the separator's, also after the last.
+
+    Ids are joined, never strings, so every ordering has the same tokens.
+    """
+    ids = [] if bos is None else [bos]
+    for index in order:
+        ids.extend(examples[index])
+        ids.extend(separator)
+    return ids
+
+
+def check_same_tokens(sequences: Sequence[Sequence[int]]) -> int:
+    """The common length of a shard's orderings. ValueError where two do not hold the same tokens."""
+    reference = sorted(sequences[0])
+    for k, sequence in enumerate(sequences):
+        if sorted(sequence) != reference:
+            raise ValueError(f"ordering {k} does not hold the same tokens as ordering 0")
+    return len(reference)
+
+
+def windows(n_tokens: int, context: int, stride: int | None = None) -> list[tuple[int, int, int]]:
+    """Windows (start, stop, first scored position) that score every position after the first exactly once.
+
+    A sequence that fits is one window. A longer one gets windows of ``context`` tokens every ``stride`` (default half),
+    so each scored token but those of the first window sees at least ``context - stride`` tokens before it::
+
+        start      scored                stop
+          |----------|====================|         context
+                     |<----- stride ----->|
+
+    Raises:
+        ValueError: fewer than two tokens, or a stride that leaves no context.
+    """
+    stride = context // 2 if stride is None else stride
+    if n_tokens < 2 or not 0 < stride < context:
+        raise ValueError(f"windows need two tokens and 0 < stride < context, not {n_tokens}, {stride}, {context}")
+    found = [(0, min(context, n_tokens), 1)]
+    while found[-1][1] < n_tokens:
+        scored = found[-1][1]
+        stop = min(scored + stride, n_tokens)
+        found.append((stop - context, stop, scored))
+    return found
+
+
+def batch_order(n_orders: int, digest: str, shard: int, look: int, run_seed: int) -> list[int]:
+    """A seeded shuffle of a look's orders, so that the published one sits at a random place in its batches."""
+    rng = np.random.default_rng(order_seed(digest, shard, -1000 - look, run_seed))
+    return [int(i) for i in rng.permutation(n_orders)]
+
+
+def judge_sentinel(published: float, again: float, tolerance: float) -> Literal["equal", "rescore"]:
+    """Whether the published order scored again in a later batch agrees with its first score.
+
+    If not, the whole shard is scored again in fp32: the two scores are never averaged and the larger is never taken.
+    """
+    return "equal" if abs(published - again) <= tolerance else "rescore"
+
+
+def _shard_count(lengths: Sequence[int], examples_per_shard: int | None) -> int:
+    n = len(lengths)
+    if examples_per_shard is not None:
+        if examples_per_shard < 2:
+            raise ValueError(f"a shard holds at least two examples, not {examples_per_shard}")
+        return max(1, n // examples_per_shard)
+    fewest = max(1, min(FEWEST_SHARDS, n // FEWEST_EXAMPLES))
+    count = max(fewest, -(-n // EXAMPLES_PER_SHARD))
+    while count < n // FEWEST_EXAMPLES and _longest(lengths, count) > MOST_CHARACTERS:
+        count += 1
+    return count
+
+
+def _longest(lengths: Sequence[int], n_shards: int) -> int:
+    n = len(lengths)
+    total = np.concatenate([[0], np.cumsum(lengths)])
+    edges = [n * k // n_shards for k in range(n_shards + 1)]
+    return int(max(total[stop] - total[start] for start, stop in pairwise(edges)))

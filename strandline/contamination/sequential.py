@@ -1,0 +1,249 @@
+"""Stopping early without losing the level: looks with weights over all shards, and Besag-Clifford for one shard.
+
+The default design looks at every shard after 2, 5 and 19 shuffled orders. Open-ended monitoring is ``monitoring``.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, lcm, log
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from strandline.contamination.convolution import Atoms
+from strandline.contamination.exact import RELATIVE_TOLERANCE, finite_values
+from strandline.contamination.levels import Level, as_level
+from strandline.contamination.pooling import SCALE, Pooled, z_sum
+
+Decision = Literal["continue", "rejected", "futile", "finished"]
+
+
+@dataclass(frozen=True)
+class LookDesign:
+    """When to look, how much of the level each look may spend, and when to give up.
+
+    ``looks`` are shuffled orders per shard, nested; ``weights`` sum to at most 1; after look j the test gives up where
+    p exceeds ``futility[j]`` (one entry fewer than looks; giving up never raises the level).
+    """
+
+    name: str
+    looks: tuple[int, ...]
+    weights: tuple[Fraction, ...]
+    futility: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.looks or len(self.weights) != len(self.looks) or len(self.futility) != len(self.looks) - 1:
+            raise ValueError("a design has one weight for each look and one futility bound fewer")
+        if list(self.looks) != sorted(set(self.looks)) or self.looks[0] < 1:
+            raise ValueError(f"looks rise from at least 1, not {self.looks}")
+        if min(self.weights) <= 0 or sum(self.weights) > 1:
+            raise ValueError("weights are positive and sum to at most 1")
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look: permutations per shard, pooled evidence, the share of the level it may spend."""
+
+    n_permutations: int
+    pooled: Pooled
+    weight: Fraction
+
+
+@dataclass(frozen=True)
+class SequentialTest:
+    """The looks done so far, the decision, and a p-value that is valid whenever one stops.
+
+    ``log_p_any`` is ln min(1, min over looks of p_j / w_j); ``log_floor`` the smallest value that it could reach at
+    the last look of the design.
+    """
+
+    design: LookDesign
+    alpha: Fraction
+    looks: tuple[Look, ...]
+    decision: Decision
+    log_p_any: float
+    log_floor: float
+
+    @property
+    def p_any(self) -> float:
+        """The p-value that stays valid at any stop."""
+        return exp(self.log_p_any)
+
+    @property
+    def n_permutations(self) -> int:
+        """Shuffled orders per shard at the last look done."""
+        return self.looks[-1].n_permutations if self.looks else 0
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether a decision fell before the design's last look."""
+        return self.decision in ("rejected", "futile") and self.n_permutations < self.design.looks[-1]
+
+    @property
+    def next_look(self) -> int | None:
+        """Shuffled orders per shard to reach next; None once decided."""
+        return self.design.looks[len(self.looks)] if self.decision == "continue" else None
+
+
+def _weights(*shares: str) -> tuple[Fraction, ...]:
+    return tuple(Fraction(share) for share in shares)
+
+
+THREE_LOOKS = LookDesign("three looks", (2, 5, 19), _weights("0.05", "0.10", "0.85"), (0.3, 0.1))
+ECONOMY = LookDesign("economy", (3, 9), _weights("0.15", "0.85"), (0.3,))
+FIXED_19 = LookDesign("fixed 19", (19,), _weights("1"), ())
+DESIGNS = {design.name: design for design in (THREE_LOOKS, ECONOMY, FIXED_19)}
+FINAL_LOOK_OF_FEW_SHARDS = {2: 59, 3: 29}
+BESAG_CLIFFORD_STOP, BESAG_CLIFFORD_MOST = 10, 999
+
+
+def design_for(n_shards: int) -> LookDesign:
+    """The default design for two or more shards; two or three shards need a later last look to reach small p-values.
+
+    One shard is tested by :func:`besag_clifford` instead.
+    """
+    if n_shards < 2:
+        raise ValueError("looks pool at least two shards; test one shard by besag_clifford")
+    last = FINAL_LOOK_OF_FEW_SHARDS.get(n_shards)
+    if last is None:
+        return THREE_LOOKS
+    return LookDesign(f"three looks to {last}", (2, 5, last), THREE_LOOKS.weights, THREE_LOOKS.futility)
+
+
+def run_looks(
+    shards: Sequence[ArrayLike], design: LookDesign = THREE_LOOKS, *, alpha: Level = "0.05"
+) -> SequentialTest:
+    """Apply a design to the orders scored so far.
+
+    Each look's Z-sum p-value is valid given the shards' values, so P(min_j p_j / w_j <= a) <= a at every stopping time,
+    whatever the dependence between looks; stopping early without rejecting only lowers it. A look rejects at
+    p_j <= w_j * alpha.
+
+    Args:
+        shards: for each shard the published value, then shuffled values in the order they were drawn. Looks beyond the
+            shortest shard are not done; values beyond the deciding look are not read.
+        design: looks, weights and futility bounds.
+        alpha: level of the verdict.
+
+    Returns:
+        A :class:`SequentialTest`; its decision is ``continue`` while the next look still needs orders.
+
+    Raises:
+        ValueError: as :func:`~strandline.contamination.pooling.z_sum`.
+
+    What it cannot show: restarting, adding looks or drawing beyond the last look are not covered by the level.
+    """
+    level = as_level(alpha)
+    rows = [finite_values(shard, f"shard {k}") for k, shard in enumerate(shards)]
+    if not rows:
+        raise ValueError("no shards to test")
+    available = min(len(row) for row in rows) - 1
+    looks: list[Look] = []
+    decision: Decision = "continue"
+    for j, m in enumerate(design.looks):
+        if m > available or decision != "continue":
+            break
+        looks.append(Look(m, z_sum([row[: m + 1] for row in rows]), design.weights[j]))
+        decision = _decide(looks, design, level)
+    log_p_any = min([0.0, *(look.pooled.log_p - log(look.weight) for look in looks)])
+    floor = -len(rows) * log(design.looks[-1] + 1) - log(design.weights[-1])
+    return SequentialTest(design, level, tuple(looks), decision, log_p_any, min(0.0, floor))
+
+
+def _decide(looks: Sequence[Look], design: LookDesign, level: Fraction) -> Decision:
+    last = looks[-1]
+    if last.pooled.at_most(last.weight * level):
+        return "rejected"
+    if len(looks) == len(design.looks):
+        return "finished"
+    return "futile" if last.pooled.p_value > design.futility[len(looks) - 1] else "continue"
+
+
+def combine_looks(p_values: Sequence[float], weights: Sequence[Level]) -> list[float]:
+    """The p-value valid at any stop after each look: min(1, min over looks so far of p_j / w_j)."""
+    ratios = [p / float(Fraction(str(weight))) for p, weight in zip(p_values, weights, strict=True)]
+    return [min(1.0, min(ratios[: j + 1])) for j in range(len(ratios))]
+
+
+@dataclass(frozen=True)
+class BesagClifford:
+    """One shard, drawn until ``stop`` exceedances or ``most`` draws.
+
+    ``p_fraction`` is None while more draws are needed.
+    """
+
+    exceedances: int
+    draws: int
+    stop: int
+    most: int
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the rule has stopped drawing."""
+        return self.exceedances == self.stop or self.draws == self.most
+
+    @property
+    def p_fraction(self) -> Fraction | None:
+        """stop / draws at the stop-th exceedance, else (1 + exceedances) / (most + 1) after all draws."""
+        if self.exceedances == self.stop:
+            return Fraction(self.stop, self.draws)
+        return Fraction(1 + self.exceedances, self.most + 1) if self.draws == self.most else None
+
+
+def besag_clifford(
+    canonical: float,
+    draws: Iterable[float],
+    *,
+    stop: int = BESAG_CLIFFORD_STOP,
+    most: int = BESAG_CLIFFORD_MOST,
+    tolerance: float | None = None,
+) -> BesagClifford:
+    """Draw shuffled orders until the published one has been matched often enough to stop asking.
+
+    Exact: p <= stop / l holds just when the published value is among the top ``stop`` of the first l values. Draws past
+    the stopping point are not read. Ties within the tolerance count as exceedances.
+
+    Raises:
+        ValueError: a value that is not finite, a negative count.
+    """
+    _check_rule(stop, most)
+    published = float(finite_values([canonical], "the published log-likelihood")[0])
+    seen = exceedances = 0
+    for value in draws:
+        if exceedances == stop or seen == most:
+            break
+        drawn = float(finite_values([value], f"draw {seen + 1}")[0])
+        within = RELATIVE_TOLERANCE * max(abs(published), abs(drawn)) if tolerance is None else tolerance
+        seen += 1
+        exceedances += drawn >= published - within
+    return BesagClifford(exceedances, seen, stop, most)
+
+
+def besag_clifford_grid(stop: int, most: int) -> list[tuple[Fraction, Fraction]]:
+    """Attainable p-values in rising order, each with its probability under the null (continuous values)."""
+    _check_rule(stop, most)
+    grid = [Fraction(g, most + 1) for g in range(1, stop + 1)]
+    grid += [Fraction(stop, draws) for draws in range(most, stop - 1, -1)]
+    return [(p, p - below) for below, p in zip([Fraction(0), *grid], grid, strict=False)]
+
+
+def besag_clifford_atoms(stop: int, most: int, *, scale: int = SCALE) -> tuple[Atoms, dict[Fraction, int]]:
+    """Lattice Fisher atoms of one such shard, and the score of each attainable p-value, for ``pooling.pool_atoms``."""
+    grid = besag_clifford_grid(stop, most)
+    scores = {p: int(np.floor(scale * -log(p) + 0.5)) for p, _ in grid}
+    common = lcm(*(probability.denominator for _, probability in grid))
+    weights = tuple(int(probability * common) for _, probability in grid)
+    return Atoms(tuple(scores[p] for p, _ in grid), weights), scores
+
+
+def expected_draws(stop: int, most: int) -> Fraction:
+    """Expected draws under the null: stop * (1 + H_most - H_stop), with H the harmonic numbers."""
+    _check_rule(stop, most)
+    return stop * (1 + sum((Fraction(1, i) for i in range(stop + 1, most + 1)), Fraction(0)))
+
+
+def _check_rule(stop: int, most: int) -> None:
+    if not 1 <= stop <= most:
+        raise ValueError(f"the rule needs 1 <= stop <= most, not stop {stop} and most {most}")
