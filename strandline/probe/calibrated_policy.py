@@ -72,7 +72,7 @@ class CalibratedPolicy:
         Raises ValueError where nothing is left to ask.
         """
         asked = [q for r in rounds for q in r.questions]
-        keys = {(q.kind, q.project, q.version) for q in asked}
+        keys: set[tuple[str, str, str]] = {(q.kind, q.project, q.version) for q in asked}
         projects = Counter(q.project for q in asked if q.kind == "real")
         number = len(rounds)
         rng = np.random.default_rng([self.seed, number])
@@ -102,6 +102,10 @@ class CalibratedPolicy:
         left = self._unasked([q for r in rounds for q in r.questions])
         return None if (left >= rules.min_unasked).any() else "every askable release has been asked"
 
+    def max_rounds(self) -> int:
+        """The most rounds that a run can take."""
+        return self.rules.max_rounds
+
     def max_questions(self) -> int:
         """The most questions that a run can ask."""
         r = self.rules
@@ -118,6 +122,7 @@ class CalibratedPolicy:
             empty = count([])
             ledger = Ledger(self.calendar.ordinals)
             done = _Progress((), ledger, empty, posterior(self.calendar, empty, ledger))
+        self._progress = None
         for n in range(len(done.rounds) + 1, len(rounds) + 1):
             done = self._after(done, tuple(rounds[:n]))
         self._progress = done

@@ -339,6 +339,10 @@ class ModelclockPolicy:
         collapsed = result.converged and result.status != "ok"
         return collapsed or (result.status == "ok" and len(own) >= self.rules.min_rounds)
 
+    def max_rounds(self) -> int:
+        """The most rounds that a run can take."""
+        return self.rules.replicates * self.rules.max_rounds
+
     def max_questions(self) -> int:
         """The most questions that a run can ask."""
         r = self.rules
