@@ -16,6 +16,10 @@ TRANSIENT = frozenset({"failed", "deferred"})
 """Statuses that another run may change; every other status is final and is not fetched again."""
 
 
+class DeferredError(Exception):
+    """A source stopped before the end, to spare a server or because it is gone; what it gave so far stands."""
+
+
 @dataclass(frozen=True)
 class Span:
     """A versioned resource as its user configured it.

@@ -45,7 +45,7 @@ class Known:
         final = [version for version in versions if version.status not in TRANSIENT]
         return cls(
             {(version.topic, version.month): version for version in final},
-            {version.content_id: version for version in final if version.content_id and version.status == "ok"},
+            {version.content_id: version for version in final if version.content_id},
             {v.topic: v.document for v in sorted(final, key=lambda v: v.month) if v.document is not None},
         )
 

@@ -15,7 +15,8 @@ from strandline.spans.months import month_range, month_start, reached
 UNPAIRED = frozenset({"news"})
 DEFAULT_TOKENS: Mapping[str, int] = {"news": 256}
 KEYS = frozenset(
-    "resource source enabled description months snapshot_day max_tokens topics topics_file first_topics options".split()
+    {"resource", "source", "enabled", "description", "months", "snapshot_day", "max_tokens"}
+    | {"topics", "topics_file", "first_topics", "options"}
 )
 LATEST = "latest"
 
