@@ -1,0 +1,264 @@
+"""Why a cutoff lies where it does: mined copies against the perplexity curve, and what moves their typical month.
+
+* The typical month of a histogram is the weighted median of the shortest run of months that holds half of all copies.
+  It follows the densest part, as the minimum of a perplexity curve does, and needs no bandwidth. Where that run spans
+  40 % of the months or more, the histogram has no typical month: `flat`.
+* Two causes are undone, alone and together. Old crawl data: a crawled copy whose newest possible month lies more than
+  three months before its crawl is counted at its crawl. Duplicates: each group of duplicates counts as one copy, spread
+  evenly over its members, which is the histogram expected if one of each group were kept at random. The gap between
+  reported and typical month is split by Shapley's rule (the mean over both orders), so that no order is favoured; what
+  both together leave is the remainder, such as older dumps in the mix.
+* Intervals come from a bootstrap over topics.
+* Copies and curve are compared by the rank correlation under all circular shifts, which keeps each series' own
+  autocorrelation: p = (shifts at least as negative as none) ÷ months. Its resolution is one over the months, and two
+  series that both merely trend can look related.
+
+A share says what the mined copies would look like without a cause. It does not say what a model trained on them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from strandline.corpus.histograms import Copy
+
+FLAT = 0.4
+STALE_MONTHS = 3
+BOOTSTRAPS = 400
+
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TypicalMonth:
+    """Where half of all copies lie: `first` to `last`, and the month in their middle. Places count from 0."""
+
+    middle: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftTest:
+    """The rank correlation of copies and curve, the share of shifts as negative, and the shift that is most negative.
+
+    `lag` is in months: positive where the curve's minimum comes after the copies' peak.
+    """
+
+    correlation: float | None
+    p_value: float | None
+    lag: int | None
+    n_months: int
+    status: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GapShares:
+    """The gap in months between the reported and the typical month of the copies, and its parts.
+
+    Each interval holds 95 % of the bootstraps over topics. Shares exist where the gap is positive and no part negative.
+    """
+
+    status: str
+    reason: str | None
+    n_copies: int
+    typical: date | None = None
+    bulk_from: date | None = None
+    bulk_to: date | None = None
+    low95: date | None = None
+    high95: date | None = None
+    gap: float | None = None
+    old_crawl: float | None = None
+    old_crawl_low95: float | None = None
+    old_crawl_high95: float | None = None
+    duplicates: float | None = None
+    duplicates_low95: float | None = None
+    duplicates_high95: float | None = None
+    remainder: float | None = None
+
+    def share(self, months: float | None) -> float | None:
+        """A part as a share of the gap, None where a share makes no sense."""
+        parts = (self.old_crawl, self.duplicates, self.remainder)
+        if months is None or self.gap is None or self.gap <= 0 or any(part is None or part < 0 for part in parts):
+            return None
+        return months / self.gap
+
+
+def typical_month(weights: Sequence[float] | Weights) -> TypicalMonth:
+    """The shortest run of months that holds half of the weight, and its weighted median.
+
+    Of equally short runs the heaviest counts, then the earliest. Raises ValueError for weights that are negative, not
+    finite or all zero.
+    """
+    values = np.asarray(weights, dtype=np.float64)
+    if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any() or not values.sum() > 0:
+        raise ValueError("a typical month needs finite weights, none negative and one positive")
+    before = np.concatenate([[0.0], np.cumsum(values)])
+    half = before[-1] / 2
+    ends = np.searchsorted(before, before[:-1] + half * (1 - 1e-12))
+    starts = np.flatnonzero(ends <= len(values))
+    lengths = ends[starts] - starts
+    shortest = starts[lengths == lengths.min()]
+    masses = np.round(before[ends[shortest]] - before[shortest], 12)
+    first = int(shortest[np.argmax(masses)])
+    end = int(ends[first])
+    inside = before[first + 1 : end + 1] - before[first]
+    middle = first + int(np.searchsorted(inside, inside[-1] / 2 * (1 - 1e-12)))
+    return TypicalMonth(middle, first, end - 1)
+
+
+def circular_shift_test(copies: Sequence[float], curve: Sequence[float | None]) -> ShiftTest:
+    """Whether months with many copies have low perplexity, beyond what each series' own drift brings about.
+
+    Args:
+        copies: weight of the copies, month by month.
+        curve: (relative) perplexity of the same months; months without a value are left out of both.
+
+    Returns:
+        a negative `correlation` is agreement. `too_short` below 8 months, `flat` where a series does not vary.
+    """
+    pairs = [(c, p) for c, p in zip(copies, curve, strict=True) if p is not None and np.isfinite(p) and np.isfinite(c)]
+    n = len(pairs)
+    if n < 8:
+        return ShiftTest(
+            None, None, None, n, "too_short", f"{n} months have both a count and a perplexity; 8 are needed"
+        )
+    left, right = (_standard_ranks([pair[side] for pair in pairs]) for side in (0, 1))
+    if left is None or right is None:
+        what = "the copies do" if left is None else "the perplexity does"
+        return ShiftTest(None, None, None, n, "flat", f"{what} not vary over the months")
+    shifted = np.array([left @ np.roll(right, -shift) for shift in range(n)])
+    p_value = float(np.mean(shifted <= shifted[0] + 1e-12))
+    lag = int(np.argmin(np.round(shifted, 12)))
+    return ShiftTest(float(shifted[0]), p_value, lag if lag <= n // 2 else lag - n, n, "ok")
+
+
+def gap_shares(
+    copies: Sequence[Copy],
+    months: Sequence[date],
+    reported: date,
+    crawled: Sequence[str],
+    groups: Mapping[str, str],
+    seed: int = 0,
+) -> GapShares:
+    """Split the gap between the reported and the copies' typical month into old crawl data, duplicates and the rest.
+
+    Args:
+        copies: what was attributed; ties share a copy.
+        months: the months of the resource, in order.
+        reported: the month that is advertised for the resource.
+        crawled: the sub-corpora that come from crawls; only their copies can be old crawl data.
+        groups: the duplicate group of each document that has one.
+        seed: of the bootstrap over topics.
+    """
+    if not copies:
+        return GapShares("missing", "no copy of the resource was found", 0)
+    panels = _coalitions(copies, list(months), frozenset(crawled), groups)
+    totals = panels.sum(axis=1)
+    typical = typical_month(totals[0])
+    if typical.last - typical.first + 1 >= max(2, FLAT * len(months)):
+        return GapShares("flat", "the copies are spread over the months without a typical one", len(copies))
+    place = _place(reported, months)
+    gap, old, double, rest = _shapley(place, totals)
+    drawn, parts = _bootstrap(panels, place, seed)
+    return GapShares(
+        status="ok",
+        reason=None,
+        n_copies=len(copies),
+        typical=months[typical.middle],
+        bulk_from=months[typical.first],
+        bulk_to=months[typical.last],
+        low95=months[_quantile(drawn, 0.025)],
+        high95=months[_quantile(drawn, 0.975)],
+        gap=gap,
+        old_crawl=old,
+        old_crawl_low95=float(np.quantile(parts[:, 1], 0.025)),
+        old_crawl_high95=float(np.quantile(parts[:, 1], 0.975)),
+        duplicates=double,
+        duplicates_low95=float(np.quantile(parts[:, 2], 0.025)),
+        duplicates_high95=float(np.quantile(parts[:, 2], 0.975)),
+        remainder=rest,
+    )
+
+
+def reweighted(
+    copies: Sequence[Copy], months: Sequence[date], groups_by_kind: Mapping[str, Mapping[str, str]]
+) -> dict[str, TypicalMonth]:
+    """The typical month after each class of duplicates counts once, each alone; `none` is the histogram as mined."""
+    found = {}
+    for kind, groups in {"none": {}, **groups_by_kind}.items():
+        found[kind] = typical_month(_coalitions(copies, list(months), frozenset(), groups)[2].sum(axis=0))
+    return found
+
+
+def _standard_ranks(values: Sequence[float]) -> Weights | None:
+    ranks = rankdata(values)
+    centred = ranks - ranks.mean()
+    norm = float(np.sqrt(centred @ centred))
+    return centred / norm if norm > 0 else None
+
+
+def _place(month: date, months: Sequence[date]) -> float:
+    """The place of a month on the axis of `months`, also before and after them."""
+    return float((month.year - months[0].year) * 12 + month.month - months[0].month)
+
+
+def _coalitions(
+    copies: Sequence[Copy], months: list[date], crawled: frozenset[str], groups: Mapping[str, str]
+) -> Weights:
+    """Histograms by topic: as mined, without old crawl data, without duplicates, without both (4 × topics × months)."""
+    topics = {topic: row for row, topic in enumerate(sorted({copy.topic for copy in copies}))}
+    column = {month: place for place, month in enumerate(months)}
+    sizes: dict[tuple[str, str], int] = {}
+    for copy in copies:
+        key = (copy.topic, groups.get(copy.document_id, copy.document_id))
+        sizes[key] = sizes.get(key, 0) + 1
+    panels = np.zeros((4, len(topics), len(months)))
+    for copy in copies:
+        row = topics[copy.topic]
+        once = 1.0 / sizes[copy.topic, groups.get(copy.document_id, copy.document_id)]
+        actual = [column[month] for month in copy.months]
+        moved = _at_crawl(copy, months, crawled) or actual
+        for panel, places, weight in ((0, actual, 1.0), (1, moved, 1.0), (2, actual, once), (3, moved, once)):
+            panels[panel, row, places] += weight / len(places)
+    return panels
+
+
+def _at_crawl(copy: Copy, months: Sequence[date], crawled: frozenset[str]) -> list[int] | None:
+    """The place of the crawl's month for a copy that was old when it was crawled, else None."""
+    if copy.subcorpus not in crawled or copy.crawled_on is None:
+        return None
+    crawl = _place(copy.crawled_on, months)
+    if crawl - _place(max(copy.months), months) <= STALE_MONTHS:
+        return None
+    return [int(min(max(crawl, 0), len(months) - 1))]
+
+
+def _shapley(reported: float, totals: Weights) -> tuple[float, float, float, float]:
+    """The gap as mined, its two parts and the remainder, from the four histograms."""
+    mined, fresh, single, both = (reported - typical_month(histogram).middle for histogram in totals)
+    old = ((mined - fresh) + (single - both)) / 2
+    double = ((mined - single) + (fresh - both)) / 2
+    return mined, old, double, both
+
+
+def _bootstrap(panels: Weights, reported: float, seed: int) -> tuple[Weights, Weights]:
+    rng = np.random.default_rng(seed)
+    n_topics = panels.shape[1]
+    drawn = []
+    for counts in rng.multinomial(n_topics, np.full(n_topics, 1 / n_topics), size=BOOTSTRAPS):
+        totals = np.einsum("t,ptm->pm", counts.astype(np.float64), panels)
+        drawn.append((typical_month(totals[0]).middle, *_shapley(reported, totals)[:3]))
+    table = np.array(drawn, dtype=np.float64)
+    return table[:, 0], table[:, 1:]
+
+
+def _quantile(places: Weights, share: float) -> int:
+    return int(np.quantile(places, share, method="nearest"))
