@@ -21,7 +21,9 @@ CHARACTERS_PER_TOKEN = 3.5
 class Policy(Protocol):
     """What chooses questions and stops; a pure function of the rounds so far."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The policy's name in results."""
 
     def next_round(self, rounds: Sequence[StoredRound]) -> PlannedRound:
         """The questions to ask next."""
