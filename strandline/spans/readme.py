@@ -10,9 +10,10 @@ What it cannot show: a README that was changed on a hosting site between two rel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
@@ -124,6 +125,22 @@ def archive_end(tail: bytes, total: int) -> tuple[int, int] | None:
     return None
 
 
+def parse_index(payload: Any) -> tuple[Release, ...]:
+    """The releases in a project page of the Simple API's JSON form, each with its files and first upload.
+
+    Raises ValueError for anything else. Files whose name gives no version are left out.
+    """
+    from pypi_simple import ProjectPage
+
+    if not isinstance(payload, Mapping) or "files" not in payload:
+        raise ValueError(f"not a project page of a package index: {str(payload)[:80]!r}")
+    grouped: dict[str, list[Any]] = {}
+    for file in ProjectPage.from_json_data(payload).packages:
+        if file.version is not None:
+            grouped.setdefault(file.version, []).append(file)
+    return tuple(_release(version, files) for version, files in grouped.items())
+
+
 @dataclass(frozen=True)
 class Member:
     """A file inside a zip archive: where its local header begins, how it is packed and how long it is packed."""
@@ -171,6 +188,16 @@ def _zip64_end(tail: bytes, place: int) -> tuple[int, int] | None:
         return None
     length, offset = (int.from_bytes(tail[at + n : at + n + 8], "little") for n in (40, 48))
     return offset, length
+
+
+def _release(version: str, files: Sequence[Any]) -> Release:
+    uploads = [file.upload_time for file in files if file.upload_time is not None]
+    artifacts = tuple(
+        Artifact(f.filename, f.url, f.size, f.digests.get("sha256"), f.metadata_url if f.has_metadata else None)
+        for f in files
+        if not f.is_yanked
+    )
+    return Release(version, min(uploads, default=None), not artifacts, artifacts)
 
 
 def _parsed(version: str) -> Version | None:

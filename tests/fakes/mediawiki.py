@@ -63,8 +63,8 @@ class RealWiki:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._maintain(
             "install.php", "--dbtype", "sqlite", "--dbpath", str(self._folder), "--dbname", "wiki", "--scriptpath", "",
-            "--confpath", str(self._folder), "--server", f"http://127.0.0.1:{self._port}", "--pass", "a-long-password-1",
-            "Wiki", "Operator", configured=False,
+            "--confpath", str(self._folder), "--server", f"http://127.0.0.1:{self._port}",
+            "--pass", "a-long-password-1", "Wiki", "Operator", configured=False,
         )  # fmt: skip
         with (self._folder / "LocalSettings.php").open("a") as settings:
             settings.write(SETTINGS)
@@ -93,9 +93,8 @@ class RealWiki:
 
     def revisions(self) -> dict[tuple[str, str], int]:
         """Revision ids by (title with underscores, timestamp as 20200131235959), as the database has them."""
-        rows = self._sql(
-            "select page_title, rev_timestamp, rev_id from revision join page on page_id = rev_page where page_namespace = 0"
-        )
+        tables = "revision join page on page_id = rev_page where page_namespace = 0"
+        rows = self._sql(f"select page_title, rev_timestamp, rev_id from {tables}")
         return {(title, stamp): number for title, stamp, number in rows}
 
     def hide(self, revision: int, *, suppressed: bool = False) -> None:
@@ -147,7 +146,8 @@ def _dump(pages: Mapping[str, Sequence[Edit]]) -> str:
         f"<page><title>{escape(title)}</title><ns>0</ns>{''.join(_revision(edit) for edit in edits)}</page>\n"
         for title, edits in pages.items()
     )
-    return f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">\n{body}</mediawiki>'
+    schema = 'xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en"'
+    return f"<mediawiki {schema}>\n{body}</mediawiki>"
 
 
 def _revision(edit: Edit) -> str:

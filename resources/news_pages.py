@@ -1,0 +1,82 @@
+"""Archived pages to news items: records of a WARC archive, decoded and extracted under caps of time and memory."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any, BinaryIO
+
+from resources.capped import Capped
+from strandline.spans import commoncrawl
+from strandline.spans.months import utc_instant
+from strandline.spans.news import NewsItem
+
+EXTRACT = "strandline.spans.article:extract"
+REPLACED_SHARE = 0.01
+SECONDS, MEGABYTES = 20.0, 2048
+
+
+def extractor() -> Capped:
+    """The child process that `items_in` needs."""
+    return Capped(EXTRACT, SECONDS, MEGABYTES)
+
+
+def items_in(archive: bytes | BinaryIO, extract: Capped) -> Iterator[NewsItem]:
+    """The pages of an archive (or of one record of it), each as an article or with the reason why it is none.
+
+    An archive that breaks off ends the reading; the record that is cut is `truncated`.
+    """
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+    stream = io.BytesIO(archive) if isinstance(archive, bytes) else archive
+    kinds = WarcRecordType.response | WarcRecordType.revisit
+    records = iter(ArchiveIterator(stream, record_types=kinds, parse_http=True, auto_decode="all"))
+    while True:
+        try:
+            record = next(records, None)
+            if record is None:
+                return
+            item = _item(record, extract)
+        except (OSError, EOFError, ValueError) as error:
+            yield NewsItem("", None, "", status="truncated", reason=f"the archive breaks off: {error}")
+            return
+        yield item
+
+
+def _item(record: Any, extract: Capped) -> NewsItem:
+    url = record.headers.get("WARC-Target-URI", "")
+    captured = utc_instant(record.headers.get("WARC-Date") or "1970-01-01T00:00:00Z")
+    if record.record_type.name == "revisit":
+        return _unusable(url, captured, "revisit", "the archive only says that the page was as at an earlier capture")
+    if cut := record.headers.get("WARC-Truncated"):
+        return _unusable(url, captured, "truncated", f"the capture was cut ({cut})")
+    if (code := getattr(record.http_headers, "status_code", None)) != 200:
+        return _unusable(url, captured, "missing", f"the server answered {code}")
+    body = record.reader.read()
+    declared = int(record.headers.get("Content-Length") or 0)
+    if not body and declared > 0 and record.http_content_type:
+        return _unusable(url, captured, "empty", "the page was empty")
+    return page_item(url, captured, body, record.http_headers.get("Content-Type") or "", extract)
+
+
+def page_item(url: str, captured: datetime, body: bytes, content_type: str, extract: Capped) -> NewsItem:
+    """The article on a page as it was captured."""
+    html, encoding, replaced = commoncrawl.decode(body, content_type)
+    if replaced > REPLACED_SHARE:
+        reason = f"{replaced:.1%} of the characters cannot be read as {encoding}"
+        return _unusable(url, captured, "garbled", reason)
+    outcome = extract.call(html, url, captured.date())
+    if outcome.status != "ok":
+        return _unusable(url, captured, "unparsed", f"extraction {outcome.reason}")
+    found = outcome.value
+    text = f"{found.title}\n\n{found.text}" if found.title and found.text else found.text
+    return NewsItem(
+        commoncrawl.address_key(url), found.published_on, text, url, captured.date(), commoncrawl.date_in_address(url)
+    )
+
+
+def _unusable(url: str, captured: datetime, status: str, reason: str) -> NewsItem:
+    day: date = captured.astimezone(UTC).date()
+    stated = commoncrawl.date_in_address(url)
+    return NewsItem(commoncrawl.address_key(url), stated, "", url, day, stated, status, reason)
