@@ -21,9 +21,9 @@ WINSOR = (0.025, 0.975)
 class CentredCurve:
     """A panel after despiking, centring and winsorising, with the mean curve and its steps.
 
-    ``values`` is topics by months; ``curve`` its mean over topics; ``steps`` the differences of the curve, ``variances``
-    their sampling variances over topics, ``residuals`` the steps without their running median, and ``excess`` what is
-    left of the residuals beyond sampling noise. ``changed[m]`` says that some topic changed between months m and m+1.
+    ``values`` is topics by months and ``curve`` its mean over topics. ``steps`` are the differences of the curve,
+    ``variances`` their sampling variances over topics, ``residuals`` the steps without their running median, ``excess``
+    what is left of them beyond sampling noise. ``changed[m]`` says that some topic changed between months m and m+1.
     """
 
     values: Floats
@@ -66,7 +66,9 @@ def check_panel(target: ArrayLike, reference: ArrayLike | None, min_topics: int,
     if panel.ndim != 2:
         raise ValueError(f"a panel is topics by months, got {panel.ndim} dimension(s)")
     if panel.shape[0] < min_topics or panel.shape[1] < min_months:
-        raise ValueError(f"needs {min_topics} topics and {min_months} months, got {panel.shape[0]} and {panel.shape[1]}")
+        raise ValueError(
+            f"needs {min_topics} topics and {min_months} months, got {panel.shape[0]} and {panel.shape[1]}"
+        )
     if reference is not None:
         other = np.asarray(reference, dtype=np.float64)
         if other.shape != panel.shape:
@@ -99,7 +101,8 @@ def centred(panel: Floats) -> Floats:
 def winsorised(panel: Floats) -> Floats:
     """Each month clipped, over topics, at its 2.5 % and 97.5 % quantiles (type 7)."""
     low, high = np.quantile(panel, WINSOR, axis=0)
-    return np.clip(panel, low, high)
+    clipped: Floats = np.clip(panel, low, high)
+    return clipped
 
 
 def running_median(series: Floats, window: int) -> Floats:
@@ -113,7 +116,8 @@ def detrended(rows: Floats) -> Floats:
     time = np.arange(rows.shape[1], dtype=np.float64)
     time -= time.mean()
     slope = rows @ time / (time @ time)
-    return rows - rows.mean(axis=1, keepdims=True) - slope[:, None] * time
+    fitted: Floats = rows.mean(axis=1, keepdims=True) + slope[:, None] * time
+    return rows - fitted
 
 
 def tie_blocks(changed: NDArray[np.bool_]) -> tuple[Ints, Ints]:

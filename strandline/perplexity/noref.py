@@ -52,9 +52,7 @@ class NorefCutoff:
         return self.status == "found"
 
 
-def noref_cutoff(
-    target: ArrayLike, *, min_topics: int = MIN_TOPICS, min_months: int = MIN_MONTHS
-) -> NorefCutoff:
+def noref_cutoff(target: ArrayLike, *, min_topics: int = MIN_TOPICS, min_months: int = MIN_MONTHS) -> NorefCutoff:
     """Date a panel from its own mean curve.
 
     Args:
@@ -78,7 +76,9 @@ def noref_cutoff(
     interval80, interval95 = (
         (min(max(low, 0), panel.n_months - 1), min(max(high, 0), panel.n_months - 1)) for low, high in raw.values()
     )
-    status = _status(panel.n_months, positions, posterior, log_evidence, second_evidence, second, interval80, interval95)
+    status = _status(
+        panel.n_months, positions, posterior, log_evidence, second_evidence, second, interval80, interval95
+    )
     median = _quantiles(positions, posterior, (0.5, 0.5))[0]
     return NorefCutoff(
         status=status,
@@ -114,7 +114,8 @@ def step_weights(panel: CentredCurve) -> Floats:
     variances = panel.variances + np.mean(panel.excess**2) + 1e-14
     squares = panel.residuals**2 / variances
     scale = max(float(np.median(squares)) / 0.455, 1.0)
-    return 5 / (4 + squares / scale) / (variances * scale)
+    weights: Floats = 5 / (4 + squares / scale) / (variances * scale)
+    return weights
 
 
 def valley_evidence(
@@ -134,7 +135,8 @@ def valley_evidence(
 
 
 def _weight_centred(rows: Floats, weights: Floats) -> Floats:
-    return rows - np.sum(rows * weights, axis=-1, keepdims=True) / weights.sum()
+    centre: Floats = np.sum(rows * weights, axis=-1, keepdims=True) / weights.sum()
+    return rows - centre
 
 
 def _second_valley(

@@ -136,7 +136,8 @@ def bootstrap_curves(panel: CentredCurve, shock: float, seed: int, replicates: i
 
 def first_lowest(curves: Floats) -> Ints:
     """First month of each curve within 1e-12 of its minimum."""
-    return np.argmax(curves <= curves.min(axis=1, keepdims=True) + 1e-12, axis=1)
+    lowest: Ints = np.argmax(curves <= curves.min(axis=1, keepdims=True) + 1e-12, axis=1)
+    return lowest
 
 
 def prominence(curves: Floats) -> Floats:
@@ -145,7 +146,8 @@ def prominence(curves: Floats) -> Floats:
     lowest = curves.argmin(axis=1)
     left = np.maximum.accumulate(curves, axis=1)[rows, lowest]
     right = np.maximum.accumulate(curves[:, ::-1], axis=1)[:, ::-1][rows, lowest]
-    return np.minimum(left, right) - curves[rows, lowest]
+    climb: Floats = np.minimum(left, right) - curves[rows, lowest]
+    return climb
 
 
 def flatness(panel: CentredCurve, shock: float, seed: int, replicates: int) -> tuple[float, float]:

@@ -39,4 +39,5 @@ def uniforms(seed: int, stream: int, shape: tuple[int, ...]) -> NDArray[np.float
     base = splitmix64(start)[0]
     with np.errstate(over="ignore"):
         states = base + np.arange(prod(shape), dtype=np.uint64) * GOLDEN_GAMMA
-    return ((splitmix64(states) >> np.uint64(11)) * 2.0**-53).reshape(shape)
+    numbers: NDArray[np.float64] = (splitmix64(states) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return numbers.reshape(shape)

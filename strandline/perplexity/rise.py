@@ -1,11 +1,11 @@
 """RISE-DEFAULT: the effective cutoff of an unpaired resource, such as news, from where its perplexity starts to rise.
 
 Buckets hold different documents each month, so there is no valley to find: articles after the cutoff are unknown, and
-the monthly mean rises. Claim: the last month before that rise, with a posterior over rise months, lengths from a step to
-four years, and a linear trend with autocorrelated noise as the alternative. What it cannot show: a random walk in the
-mix of topics and a smooth convex curve are called a rise in a quarter to a third of cases (``found`` in 5–9 %, and
-then wrong); nothing can be found in the last two months. Subtract a reference model's scores of the same articles where
-there are any. What does NOT belong here: panels of versions of the same documents (``panel``, ``noref``).
+the monthly mean rises. Claim: the last month before that rise, with a posterior over months and over lengths from a
+step to four years, against a linear trend with autocorrelated noise. What it cannot show: a random walk in the mix of
+topics and a smooth convex curve are called a rise in up to a third of cases (``found`` in 5–9 %, and then wrong);
+nothing can be found in the last two months. Subtract a reference model's scores of the same articles where there are
+any. What does NOT belong here: panels of versions of the same documents (``panel``, ``noref``).
 
 Tested by tests/unit/test_perplexity_rise.py: golden values, level on autocorrelated trends, power, fuzzing.
 """
@@ -122,14 +122,15 @@ def candidate_rises(months: int, positions: Ints) -> Floats:
     """Ramps from 0 to 1 over each length, first risen at each position; (positions x lengths) by months."""
     since = np.arange(months)[None, None, :] - positions[:, None, None] + 1
     lengths = np.array(LENGTHS)[None, :, None]
-    return np.clip(since / lengths, 0.0, 1.0).reshape(-1, months)
+    rises: Floats = np.clip(since / lengths, 0.0, 1.0)
+    return rises.reshape(-1, months)
 
 
 def autoregressive_series(seed: int, replicates: int, months: int, phi: float) -> Floats:
     """Stationary AR(1) series of Gaussian noise (Box-Muller cosines of streams 11 and 12); replicates by months."""
     radius = np.sqrt(-2 * np.log1p(-uniforms(seed, 11, (replicates, months))))
-    noise = radius * np.cos(2 * np.pi * uniforms(seed, 12, (replicates, months)))
-    series = np.empty_like(noise)
+    noise: Floats = radius * np.cos(2 * np.pi * uniforms(seed, 12, (replicates, months)))
+    series: Floats = np.empty_like(noise)
     series[:, 0] = noise[:, 0] / np.sqrt(1 - phi**2)
     for month in range(1, months):
         series[:, month] = phi * series[:, month - 1] + noise[:, month]
@@ -174,7 +175,7 @@ def _checked(series: ArrayLike, replicates: int) -> Floats:
         raise ValueError("a series must be finite: months without documents are for the caller to refuse")
     if replicates < 20:
         raise ValueError(f"needs at least 20 replicates, got {replicates}")
-    return y - y.mean()
+    return np.asarray(y - y.mean())
 
 
 def _best_rise(residuals: Floats, directions: Floats) -> tuple[Floats, Ints]:

@@ -2,8 +2,8 @@
 
 Claim: for each accepted topic the month whose version the model remembers best; over all accepted topics at most
 ``level`` of the findings are expected to be false (Benjamini-Hochberg over permutation p-values). Memory of a version
-is taken to fade exponentially with the edit distance from it, so only months in which the topic was edited count. Topics
-lend each other strength through a common distribution of months. What it cannot show: topics with fewer than six
+is taken to fade exponentially with the edit distance from it, so only months in which the topic was edited count.
+Topics lend each other strength through a common distribution of months. What it cannot show: topics with fewer than six
 edited months, and months between two edits (identical versions are tied, so intervals reach across them). Local false
 discovery rates of the same fit are NOT honest (measured .14 to .33 at a nominal .10) and are not used.
 
@@ -41,7 +41,8 @@ class TopicSteps:
 
     @property
     def n_edits(self) -> Ints:
-        return np.count_nonzero(self.edit_sizes > 0, axis=1)
+        counts: Ints = np.count_nonzero(self.edit_sizes > 0, axis=1)
+        return counts
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,9 @@ def month_evidence(zz: Floats, zy: Floats, yy: Floats, n_edits: Ints | int, scal
     depth = zy / precision
     rss = np.maximum(yy - zy * depth, 1e-12 * yy)
     shrink = -0.5 * np.log(precision * scale**2 / largest)
-    return shrink - n_edits / 2 * np.log(rss / yy) + log_ndtr(depth * np.sqrt(precision * n_edits / rss)) + np.log(2)
+    positive = log_ndtr(depth * np.sqrt(precision * n_edits / rss)) + np.log(2)
+    evidence: Floats = shrink - n_edits / 2 * np.log(rss / yy) + positive
+    return evidence
 
 
 def fit_months(evidence: Floats, rounds: int = 60) -> MonthFit:
@@ -168,16 +171,16 @@ def fit_months(evidence: Floats, rounds: int = 60) -> MonthFit:
     weights, without = np.full(n_months, 1 / n_months), 0.5
     if not len(evidence):
         return MonthFit(without, weights, 0.0)
+    top = evidence.max(axis=1, keepdims=True)
+    odds, floor = np.exp(evidence - top), np.exp(np.minimum(-top[:, 0], 700.0))
     for _ in range(rounds):
-        joint = evidence + np.log(weights)
-        memory = np.log(1 - without) + logsumexp(joint, axis=1)
-        share = np.exp(memory - np.logaddexp(memory, np.log(without)))
-        months_of = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-        raw = kernel @ (share @ months_of)
+        memory = odds @ weights
+        share = (1 - without) * memory / ((1 - without) * memory + without * floor)
+        raw = kernel @ ((share / memory) @ odds * weights)
         weights = 0.95 * raw / raw.sum() + 0.05 / n_months
         without = float(np.clip(1 - share.mean(), 0.02, 0.98))
-    memory = np.log(1 - without) + logsumexp(evidence + np.log(weights), axis=1)
-    return MonthFit(without, weights, float(np.logaddexp(memory, np.log(without)).sum()))
+    marginal = np.log((1 - without) * (odds @ weights) + without * floor) + top[:, 0]
+    return MonthFit(without, weights, float(marginal.sum()))
 
 
 def permutation_p_value(
@@ -236,4 +239,5 @@ def _best_fit(data: TopicSteps, usable: NDArray[np.bool_]) -> tuple[float, float
 
 
 def _quantile(cumulative: Floats, tail: float) -> Ints:
-    return np.minimum(np.sum(cumulative < tail - 1e-12, axis=1), cumulative.shape[1] - 1)
+    below: Ints = np.sum(cumulative < tail - 1e-12, axis=1)
+    return np.asarray(np.minimum(below, cumulative.shape[1] - 1))

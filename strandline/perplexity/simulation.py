@@ -1,0 +1,126 @@
+"""Calibration of the effective-cutoff estimators: which planted worlds they are run on, and one run of each.
+
+A scenario is named ``world/edits/n<topics>/m<months>`` for panels, ``world/snr<s>/phi<p>/m<months>`` for series and
+``edits/<variant>/<question>`` for single topics. Estimates are 0-based months. What does NOT belong here: the worlds
+themselves (``planted``), and summaries (``strandline.calibration``).
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+
+from strandline.calibration import Recovery, Scenario
+from strandline.perplexity.curves import lowest_month
+from strandline.perplexity.noref import noref_cutoff
+from strandline.perplexity.panel import panel_cutoff
+from strandline.perplexity.planted import (
+    EDIT_HABITS,
+    PANEL_WORLDS,
+    PlantedPanel,
+    planted_panel,
+    planted_series,
+    planted_topics,
+)
+from strandline.perplexity.rise import rise_cutoff
+from strandline.perplexity.topic import topic_cutoffs
+
+ONE_CUTOFF = ("sharp", "mix80", "broad")
+PANEL_ESTIMATORS = ("panel", "panel_noref", "trimmed95_minmax")
+OTHER_SIZES = (("sharp", 20, 59), ("flat", 20, 59), ("sharp", 100, 24), ("flat", 100, 85), ("sharp", 100, 85))
+LARGE = (("sharp", 1000, 59), ("mix80", 1000, 59), ("flat", 1000, 59), ("monoR", 1000, 59))
+SERIES = ("none/snr0/phi0.4/m54", "none/snr0/phi0.7/m54", "step/snr4/phi0.0/m54", "step/snr4/phi0.4/m54",
+          "ramp12/snr4/phi0.4/m54", "hinge/snr4/phi0.4/m54", "log6/snr4/phi0.4/m54", "step/snr2/phi0.4/m54",
+          "curve/snr3/phi0.4/m54", "step/snr4/phi0.4/m24")  # fmt: skip
+TOPIC_VARIANTS = {"plain": 0.08, "deep": 0.2}
+
+
+def scenarios() -> tuple[Scenario, ...]:
+    """All scenarios of this family, each with at least 100 runs."""
+    panels = [f"{world}/{edits}/n100/m59" for world in PANEL_WORLDS for edits in EDIT_HABITS]
+    sized = [f"{world}/wiki/n{topics}/m{months}" for world, topics, months in OTHER_SIZES + LARGE]
+    planned = [(estimator, name) for estimator in PANEL_ESTIMATORS for name in panels]
+    planned += [(estimator, name) for estimator in PANEL_ESTIMATORS[:2] for name in sized]
+    found = [Scenario(estimator, name, 100, name.split("/")[0] in ONE_CUTOFF) for estimator, name in planned]
+    found += [Scenario("rise", name, 100, name.split("/")[0] not in ("none", "curve")) for name in SERIES]
+    for edits in EDIT_HABITS:
+        for variant in TOPIC_VARIANTS:
+            found.append(Scenario("topic", f"{edits}/{variant}/memory", 100, True))
+            found.append(Scenario("topic", f"{edits}/{variant}/discovery", 100, False))
+    return tuple(found)
+
+
+def run_once(estimator: str, scenario: str, seed: int) -> Recovery:
+    """One world and one estimate of it.
+
+    For panels with two equal dumps there is no single true month: naming one counts as a false finding. For single
+    topics ``memory`` judges one topic with memory, drawn at random, and ``discovery`` one accepted topic: a finding
+    there is a topic without memory, so that their share is the false discovery rate.
+
+    Raises:
+        ValueError: for an unknown estimator or scenario.
+    """
+    rng = np.random.default_rng([seed, crc32(scenario.encode())])
+    if estimator == "rise":
+        return _rise_run(scenario, rng, seed)
+    if estimator == "topic":
+        return _topic_run(scenario, rng, seed)
+    if estimator not in PANEL_ESTIMATORS:
+        raise ValueError(f"unknown estimator {estimator!r}")
+    world, edits, topics, months = scenario.split("/")
+    panel = planted_panel(world, edits, rng, n_topics=int(topics[1:]), n_months=int(months[1:]))
+    return _panel_run(estimator, panel, seed)
+
+
+def _panel_run(estimator: str, world: PlantedPanel, seed: int) -> Recovery:
+    if estimator == "trimmed95_minmax":
+        described = lowest_month(world.target, seed=seed + 1)
+        return _recovery(world.truth, described.month, described.interval80, described.interval95, "descriptive")
+    if estimator == "panel_noref":
+        alone = noref_cutoff(world.target)
+        return _recovery(world.truth, alone.month, alone.interval80, alone.interval95, alone.status)
+    result = panel_cutoff(world.target, world.reference, seed=seed + 1)
+    return _recovery(world.truth, result.month, result.interval80, result.interval95, result.status)
+
+
+def _rise_run(scenario: str, rng: np.random.Generator, seed: int) -> Recovery:
+    world, snr, phi, months = scenario.split("/")
+    series = planted_series(world, rng, snr=float(snr[3:]), phi=float(phi[3:]), n_months=int(months[1:]))
+    result = rise_cutoff(series.values, seed=seed + 1)
+    truth = None if series.first_risen is None else series.first_risen - 1
+    return _recovery(truth, result.month, result.interval80, result.interval95, result.status)
+
+
+def _topic_run(scenario: str, rng: np.random.Generator, seed: int) -> Recovery:
+    edits, variant, question = scenario.split("/")
+    world = planted_topics(edits, rng, depth=TOPIC_VARIANTS[variant])
+    result = topic_cutoffs(world.target - world.reference, world.distances, seed=seed + 1)
+    accepted = np.array([status == "found" for status in result.status])
+    asked = np.flatnonzero(accepted if question == "discovery" else (world.months >= 0) & (result.n_edits >= 6))
+    if not len(asked):
+        return Recovery(None, None, None, None, None, None, "none-accepted", False)
+    topic = int(rng.choice(asked))
+    remembered = bool(world.months[topic] >= 0)
+    return _recovery(
+        int(world.months[topic]) if remembered and question == "memory" else None,
+        int(result.months[topic]),
+        (int(result.intervals80[topic, 0]), int(result.intervals80[topic, 1])),
+        (int(result.intervals95[topic, 0]), int(result.intervals95[topic, 1])),
+        "found" if (accepted[topic] if question == "memory" else not remembered) else "unresolved",
+    )
+
+
+def _recovery(
+    truth: int | None, month: int, interval80: tuple[int, int], interval95: tuple[int, int], status: str
+) -> Recovery:
+    return Recovery(
+        truth=None if truth is None else float(truth),
+        estimate=float(month),
+        low80=float(interval80[0]),
+        high80=float(interval80[1]),
+        low95=float(interval95[0]),
+        high95=float(interval95[1]),
+        status=status,
+        found=status == "found",
+    )
