@@ -67,15 +67,15 @@ def tail_log_p(shards: Sequence[Atoms], threshold: int) -> float:
     if threshold == high:
         return log_floor(shards)
     scores = [np.asarray(shard.scores, dtype=np.int64) for shard in shards]
-    logs = [np.array([log(w) - log(shard.total) for w in shard.weights]) for shard in shards]
-    theta = _tilt(scores, logs, threshold)
-    tilted = [_tilted(score, weight, theta) for score, weight in zip(scores, logs, strict=True)]
-    log_m = sum(norm for _, norm in tilted)
+    logs = [np.array([log(w) for w in shard.weights]) - log(shard.total) for shard in shards]
+    tilted = _Tilted(np.concatenate(scores), np.concatenate(logs), np.array([len(row) for row in scores]))
+    theta = _tilt(tilted, threshold)
+    weights = tilted.weights(theta)
     half = len(shards) // 2
-    first = _sum_distribution(scores[:half], [q for q, _ in tilted[:half]])
-    second = _sum_distribution(scores[half:], [q for q, _ in tilted[half:]])
+    first = _sum_distribution(scores[:half], weights[:half])
+    second = _sum_distribution(scores[half:], weights[half:])
     tail = _discounted_tail(first, second, threshold, theta)
-    return min(0.0, log_m - theta * threshold + log(tail))
+    return min(0.0, tilted.log_norm(theta) - theta * threshold + log(tail))
 
 
 def exact_tail(shards: Sequence[Atoms], threshold: int) -> Fraction:
@@ -119,30 +119,43 @@ def _shift_add(value: int, shard: Atoms, bits: int) -> int:
     return sum(terms)
 
 
-def _tilt(scores: Sequence[NDArray[np.int64]], logs: Sequence[Floats], threshold: int) -> float:
+class _Tilted:
+    """All shards' atoms side by side, tilted together: probability proportional to weight * exp(theta * score)."""
+
+    def __init__(self, scores: NDArray[np.int64], logs: Floats, sizes: NDArray[np.int64]) -> None:
+        self.scores, self.logs, self.sizes = scores, logs, sizes
+        self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+
+    def _raw(self, theta: float) -> tuple[Floats, Floats, Floats]:
+        exponents = self.logs + theta * self.scores
+        tops = np.maximum.reduceat(exponents, self.starts)
+        raw = np.exp(exponents - np.repeat(tops, self.sizes))
+        return raw, np.add.reduceat(raw, self.starts), tops
+
+    def mean(self, theta: float) -> float:
+        raw, totals, _ = self._raw(theta)
+        return float(np.sum(np.add.reduceat(raw * self.scores, self.starts) / totals))
+
+    def log_norm(self, theta: float) -> float:
+        _, totals, tops = self._raw(theta)
+        return float(np.sum(tops + np.log(totals)))
+
+    def weights(self, theta: float) -> list[Floats]:
+        raw, totals, _ = self._raw(theta)
+        return np.split(raw / np.repeat(totals, self.sizes), self.starts[1:])
+
+
+def _tilt(tilted: _Tilted, threshold: int) -> float:
     """The non-negative tilt whose mean is the threshold; 0 where the threshold lies below the mean."""
-
-    def mean(theta: float) -> float:
-        return sum(float(_tilted(s, w, theta)[0] @ s) for s, w in zip(scores, logs, strict=True))
-
-    if mean(0.0) >= threshold:
+    if tilted.mean(0.0) >= threshold:
         return 0.0
     low, high = 0.0, 1e-6
-    while mean(high) < threshold and high < 100:
+    while tilted.mean(high) < threshold and high < 100:
         low, high = high, 2 * high
-    for _ in range(40):
+    for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if mean(middle) < threshold else (low, middle)
+        low, high = (middle, high) if tilted.mean(middle) < threshold else (low, middle)
     return (low + high) / 2
-
-
-def _tilted(scores: NDArray[np.int64], logs: Floats, theta: float) -> tuple[Floats, float]:
-    """Tilted probabilities and the log of their normaliser."""
-    exponents = logs + theta * scores
-    top = float(exponents.max())
-    raw = np.exp(exponents - top)
-    total = float(raw.sum())
-    return raw / total, top + log(total)
 
 
 def _sum_distribution(scores: Sequence[NDArray[np.int64]], weights: Sequence[Floats]) -> tuple[Floats, int]:

@@ -114,8 +114,9 @@ def permutation_test(canonical: float, shuffled: ArrayLike, *, tolerance: float 
     """
     published, others = _checked(canonical, shuffled)
     within = _tolerance(published, others, tolerance)
-    sd = float(np.std(others, ddof=1)) if len(others) > 1 else 0.0
-    mean = float(np.mean(others))
+    with np.errstate(over="ignore", invalid="ignore"):
+        sd = float(np.std(others, ddof=1)) if len(others) > 1 else 0.0
+        mean = float(np.mean(others))
     if not (isfinite(sd) and isfinite(mean)):
         raise ValueError("the log-likelihoods are too large to be averaged")
     return ShardTest(

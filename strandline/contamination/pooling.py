@@ -227,7 +227,8 @@ def _symmetric_variance(row: NDArray[np.float64]) -> float:
     """Variance over sorted values: the order of the values never touches its last bit."""
     if np.all(row == row[0]):
         return 0.0
-    return float(np.var(np.sort(row), ddof=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.var(np.sort(row), ddof=1))
 
 
 def _shrunk(variances: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
