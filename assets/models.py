@@ -1,0 +1,68 @@
+"""The model tables: what can be dated, what others claim about it, and what it was trained on.
+
+All three are read from committed files that users edit; no network and no model is needed.
+"""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import dagster as dg
+import polars as pl
+
+from assets import partitions
+from assets.tables import materialized, table_asset
+from resources.configured import ModelListResource, WarehouseResource
+from resources.schema import ROOT
+from strandline.models.catalogue import catalogue
+from strandline.models.declared import DeclaredCutoff, judge, read_claims
+from strandline.models.training import read_training_corpora
+
+CLAIMS = ROOT / "data" / "declared_cutoffs.csv"
+MIXES = ROOT / "data" / "training_corpora.csv"
+CORPORA = ROOT / "data" / "corpora.csv"
+
+
+@table_asset("models.models", code_version="1")
+def models_models(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource, model_list: ModelListResource
+) -> dg.MaterializeResult:
+    """Join ``data/models.yaml`` with the committed facts, and give every listed model its partition."""
+    specs = model_list.read()
+    entries = catalogue(specs, read_claims(CLAIMS), read_training_corpora(MIXES, CORPORA))
+    warehouse.open().replace("models.models", pl.DataFrame([asdict(e) for e in entries], infer_schema_length=None))
+    new = partitions.add(context.instance, partitions.models, [spec.name for spec in specs])
+    return materialized("models.models", models=len(entries), listed=len(specs), new_partitions=new)
+
+
+@table_asset("models.declared_cutoffs", code_version="1")
+def declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult:
+    """Judge every claim of ``data/declared_cutoffs.csv``; conflicting claims stay separate rows."""
+    judged = judge(read_claims(CLAIMS), datetime.now(UTC).date())
+    warehouse.open().replace(
+        "models.declared_cutoffs", pl.DataFrame([_claim_row(j) for j in judged], infer_schema_length=None)
+    )
+    return materialized(
+        "models.declared_cutoffs",
+        claims=len(judged),
+        models_with_a_cutoff=len({j.model for j in judged if j.is_valid}),
+        impossible=sum(j.value is not None and not j.is_valid for j in judged),
+        conflicting=sum("conflict" in j.flags for j in judged),
+    )
+
+
+@table_asset("models.training_corpora", code_version="1")
+def training_corpora(warehouse: WarehouseResource) -> dg.MaterializeResult:
+    """Table 1 of the paper and the corpora of its section 3.3; models with closed data are marked unverified."""
+    rows = read_training_corpora(MIXES, CORPORA)
+    warehouse.open().replace(
+        "models.training_corpora", pl.DataFrame([asdict(r) for r in rows], infer_schema_length=None)
+    )
+    return materialized("models.training_corpora", rows=len(rows), models=len({r.model for r in rows}))
+
+
+def _claim_row(judged: DeclaredCutoff) -> dict[str, object]:
+    flags = ", ".join(judged.flags) or None
+    return asdict(judged) | {"flags": flags, "is_conflicting": "conflict" in judged.flags}
+
+
+ASSETS = [models_models, declared_cutoffs, training_corpora]
