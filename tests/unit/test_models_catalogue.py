@@ -10,7 +10,7 @@ from strandline.models.training import TrainingCorpus
 
 CLAIM = Claim("h/m", "h", "M", "reported", "2024", "year", "2024", "2024-11", None, None, "card", "https://x", None, "")
 SPEC = ModelSpec("h/m", "transformers", "folder:x")
-MIX = TrainingCorpus("S", "F", "C", "crawl", *[None] * 10, is_verified=True, note=None, source="paper")  # type: ignore[arg-type]
+MIX = TrainingCorpus("S", "F", "C", "crawl", *[None] * 11, is_verified=True, note=None, source="paper")  # type: ignore[arg-type]
 
 
 def test_an_entry_stands_before_the_facts_about_the_same_model() -> None:
