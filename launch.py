@@ -1,21 +1,22 @@
-"""The commands behind ``make``: run, plan, report, query, ui, calibrate, bench, rebuild.
+"""The commands behind ``make``: run, job, plan, report, query, ui, calibrate, bench, rebuild.
 
 Every command keeps Dagster's history in ``data/dagster_home``, so that the UI shows what the command line did. Nothing
 is computed here: commands launch jobs, print what is published, or start a server.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 HOME = ROOT / "data" / "dagster_home"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 QUIET = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
 
 
@@ -29,6 +30,12 @@ def run(options: argparse.Namespace) -> None:
         _execute(title, job, partition)
     _published()
     report(options)
+
+
+def job(options: argparse.Namespace) -> None:
+    """Run one job of the code location, with configuration as JSON, then publish."""
+    _execute(options.name, options.name, options.partition, json.loads(options.config))
+    _published()
 
 
 def plan(options: argparse.Namespace) -> None:
@@ -59,7 +66,7 @@ def query(options: argparse.Namespace) -> None:
 
 def ui(options: argparse.Namespace) -> int:
     """Serve the Dagster UI; with ``--read-only`` nothing can be launched from it."""
-    if options.host not in LOOPBACK:
+    if not _is_loopback(options.host):
         print(
             f"warning: {options.host} is not a loopback address, and the Dagster UI has no login: whoever reaches it "
             "can launch runs and read every result. Put a proxy with authentication before it, or add --read-only.",
@@ -135,6 +142,13 @@ def _instance() -> Any:
     return DagsterInstance.get()
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="launch.py", description="Strandline dates what a language model knows.")
     commands = parser.add_subparsers(required=True, metavar="command")
@@ -147,6 +161,10 @@ def _parser() -> argparse.ArgumentParser:
 
     for function in (run, plan, report):
         command(function).add_argument("--model", help="a name in data/models.yaml; the first one by default")
+    one_job = command(job)
+    one_job.add_argument("name", help="for instance refresh_releases")
+    one_job.add_argument("--partition", help="a partition key")
+    one_job.add_argument("--config", default="{}", help="run configuration as JSON")
     command(query).add_argument("sql", help="a query in DuckDB's SQL")
     _ui_arguments(command(ui))
     calibration = command(calibrate)
@@ -175,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; what was finished is kept, and the same command goes on from there", file=sys.stderr)
         return 130
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 

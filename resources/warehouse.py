@@ -180,12 +180,15 @@ def read_published(published: Path, sql: str) -> pl.DataFrame:
 
     Raises:
         WarehouseError: nothing has been published yet.
+        ValueError: DuckDB does not accept the query; the message is DuckDB's.
     """
     if not published.exists():
         raise WarehouseError(f"{published} does not exist yet: run `make run` first")
     connection = duckdb.connect(str(published), read_only=True)
     try:
         return _frame(connection, sql)
+    except duckdb.ProgrammingError as error:
+        raise ValueError(str(error)) from error
     finally:
         connection.close()
 
