@@ -22,7 +22,7 @@ def build_definitions(**overrides: Any) -> dg.Definitions:
     exhibits = [asset for family in families.exhibits() for asset in family.ASSETS]
     return dg.Definitions(
         assets=[*tables, *exhibits],
-        asset_checks=checks(tables, families.suites()),
+        asset_checks=[*checks(tables, families.suites()), *families.further_checks()],
         jobs=automation.JOBS,
         schedules=automation.SCHEDULES,
         sensors=automation.SENSORS,

@@ -5,6 +5,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
 
+import dagster as dg
+
 from assets import suites as suite_package
 from resources.validation import Expect, Suite
 
@@ -20,6 +22,11 @@ def tables() -> list[ModuleType]:
 def exhibits() -> list[ModuleType]:
     """The modules whose ``ASSETS`` are pictures made from tables."""
     return [import_module(f"assets.{name}") for name in _EXHIBITS]
+
+
+def further_checks() -> list[dg.AssetChecksDefinition]:
+    """Checks that a family adds to those of its suites: its module's ``CHECKS``, where it has any."""
+    return [check for module in tables() for check in getattr(module, "CHECKS", [])]
 
 
 def suites() -> dict[str, Suite | Sequence[Expect]]:

@@ -3,10 +3,14 @@
 Nothing is opened, created or fetched before a step asks for it.
 """
 
+from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import dagster as dg
+from pydantic import Field
 
+from resources.http import Http, Limits
 from resources.schema import ROOT
 from resources.warehouse import Warehouse
 from strandline.models import ModelSpec
@@ -42,9 +46,35 @@ class ModelListResource(dg.ConfigurableResource):
         raise ValueError(f"{self.path} does not list a model named {name!r}")
 
 
+class NetworkResource(dg.ConfigurableResource):
+    """How the pipeline reads from servers. `open()` gives the plain adapter; use it as a context, or close it."""
+
+    cache_dir: str = Field(default="data/cache", description="Folder of the HTTP cache and the pacing marks.")
+    contact: str = Field(
+        default="",
+        description="Who runs this, as an e-mail address or URL, sent in the User-Agent. Empty: STRANDLINE_CONTACT.",
+    )
+    min_interval: float = Field(default=0.2, ge=0, description="Seconds between two requests to one host.")
+    attempts: int = Field(default=4, ge=1, description="Attempts at one read before it is given up.")
+    read_timeout: float = Field(default=60.0, gt=0, description="Seconds without a byte before a read is repeated.")
+    max_wait: float = Field(default=120.0, ge=0, description="Longest single pause, in seconds, that a server may ask.")
+
+    def open(self, authorization: Mapping[str, str] | None = None) -> Http:
+        """A plain `Http` with these settings; `authorization` gives a host its header, and is stored nowhere."""
+        limits = Limits(read=self.read_timeout, attempts=self.attempts, max_wait=self.max_wait)
+        return Http(
+            rooted(self.cache_dir),
+            contact=self.contact or None,
+            version=version("strandline"),
+            limits=limits,
+            min_interval=self.min_interval,
+            authorization=authorization,
+        )
+
+
 def defaults() -> dict[str, object]:
     """The resources of the code location by the name under which assets ask for them."""
-    return {"warehouse": WarehouseResource(), "model_list": ModelListResource()}
+    return {"warehouse": WarehouseResource(), "model_list": ModelListResource(), "network": NetworkResource()}
 
 
 def rooted(path: str) -> Path:

@@ -13,16 +13,17 @@ create table releases.sources (
     error text,
     n_releases integer,
     primary key (ecosystem, package),
-    check (salience_rank > 0)
+    check (salience_rank > 0),
+    check (n_releases >= 0)
 );
 comment on table releases.sources is 'a tracked package in a registry';
-comment on column releases.sources.ecosystem is 'pypi, npm, nodejs, python, github, scoop, runtime, ...';
+comment on column releases.sources.ecosystem is 'what kind of release this is: pypi, npm, nodejs, python, maven, app, runtime, scoop, ...';
 comment on column releases.sources.package is 'normalised package name';
 comment on column releases.sources.project is 'project name as questions use it';
 comment on column releases.sources.salience_rank is '1 is the best known project';
-comment on column releases.sources.fetched_at is 'UTC instant of the last successful fetch; NULL for committed facts';
+comment on column releases.sources.fetched_at is 'UTC day of the last good fetch, at midnight; NULL for committed facts';
 comment on column releases.sources.etag is 'validator of the last reply';
-comment on column releases.sources.status is 'ok, or a word for what stands in the way';
+comment on column releases.sources.status is 'ok, incomplete, tags_only, facts_only (never asked), or unreachable, failed, missing, shrunken';
 comment on column releases.sources.error is 'what went wrong at the last fetch';
 comment on column releases.sources.n_releases is 'releases known';
 
@@ -40,8 +41,10 @@ create table releases.releases (
     first_seen_at timestamp,
     withdrawn_at timestamp,
     uncertainty_days integer,
+    label text,
     primary key (ecosystem, package, version),
-    check (uncertainty_days >= 0)
+    check (uncertainty_days >= 0),
+    check (released_on >= date '1990-01-01')
 );
 comment on table releases.releases is 'a version of a project';
 comment on column releases.releases.ecosystem is 'registry kind';
@@ -57,6 +60,7 @@ comment on column releases.releases.flags is 'reasons that keep it out of the pr
 comment on column releases.releases.first_seen_at is 'UTC instant at which it was first seen; NULL for committed facts';
 comment on column releases.releases.withdrawn_at is 'UTC instant at which it was first found missing';
 comment on column releases.releases.uncertainty_days is 'by how many days the date may be off';
+comment on column releases.releases.label is 'name of a long-term support line, where the registry gives one';
 
 create table releases.probe_items (
     dataset_version text not null,
@@ -71,7 +75,10 @@ create table releases.probe_items (
     url text,
     prompt text not null,
     primary key (dataset_version, project, version),
-    check (position >= 0)
+    check (position >= 0),
+    check (decoy_version <> version),
+    check (decoy_kind in ('patch_jump', 'near_miss')),
+    check ((decoy_version is null) = (decoy_kind is null))
 );
 comment on table releases.probe_items is 'an askable pair of real and decoy version';
 comment on column releases.probe_items.dataset_version is 'digest of the item set';

@@ -57,12 +57,13 @@ def patch_jump(version: str, taken: Collection[tuple[int, ...]], project: str = 
     return None
 
 
-def ended_lines(releases: Sequence[Release], as_of: date, quiet_days: int = QUIET_DAYS) -> dict[tuple[int, ...], int]:
-    """Lines that have ended and the highest last number that any version of theirs had, in any form.
+def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> dict[tuple[int, ...], int]:
+    """Lines of ONE project that have ended, and the highest last number that any version of theirs had, in any form.
 
     A line has ended when a later line has been opened and nothing, not even a pre-release, has come out in it for
-    `quiet_days` before `as_of`. Lines with a version of unknown date are left out, and so are those with a version
-    from a source that does not list every release (the next patch may well exist there).
+    `quiet_days` before the newest release that is known of the project (what came after that nobody has seen). Lines
+    with a version of unknown date are left out, and so are those with a version from a source that does not list
+    every release (the next patch may well exist there).
     """
     last_seen: dict[tuple[int, ...], date] = {}
     highest: dict[tuple[int, ...], int] = defaultdict(int)
@@ -78,7 +79,7 @@ def ended_lines(releases: Sequence[Release], as_of: date, quiet_days: int = QUIE
         else:
             last_seen[line] = max(release.released_on, last_seen.get(line, date.min))
     newest = max(last_seen, default=())
-    quiet_since = as_of - timedelta(days=quiet_days)
+    quiet_since = max(last_seen.values(), default=date.max) - timedelta(days=quiet_days)
     return {
         line: highest[line]
         for line, seen in last_seen.items()
@@ -86,7 +87,7 @@ def ended_lines(releases: Sequence[Release], as_of: date, quiet_days: int = QUIE
     }
 
 
-def decoys_for(releases: Sequence[Release], askable: Iterable[Release], as_of: date) -> dict[str, Decoy]:
+def decoys_for(releases: Sequence[Release], askable: Iterable[Release]) -> dict[str, Decoy]:
     """A decoy for each askable version of ONE project, no two alike.
 
     releases: everything known of the project, in any form. The last releases of an ended line (up to
@@ -94,7 +95,7 @@ def decoys_for(releases: Sequence[Release], askable: Iterable[Release], as_of: d
     nothing where no jump is free. Deterministic: the same rows give the same decoys in any order.
     """
     taken = existing_forms(release.version for release in releases)
-    ends = ended_lines(releases, as_of)
+    ends = ended_lines(releases)
     found: dict[str, Decoy] = {}
     rest: list[Release] = []
     for release in sorted(askable, key=lambda r: (line_of(r.version), -numbers_of(r.version)[-1], r.version)):

@@ -85,7 +85,7 @@ def backfilled(releases: Sequence[Release]) -> list[Release]:
     same major, is dated earlier by more than a day; or when at least three lines were opened on one day. Patches of
     old lines that come out beside newer lines are ordinary and stay.
     """
-    known = [(_numbers(r), r) for r in releases if r.released_on is not None and r.is_stable]
+    known = [(_numbers(r), r) for r in releases if r.released_on is not None and is_plain(r.version)]
     known = [(numbers, r) for numbers, r in known if len(numbers) >= 2]
     found = {r.version: r for r in _out_of_order(known)} | {r.version: r for r in _opened_together(known)}
     return list(found.values())

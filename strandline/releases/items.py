@@ -137,12 +137,11 @@ def _n_projects(items: Sequence[Release]) -> int:
 
 
 def probe_items(
-    releases: Sequence[Release], projects: Iterable[Project], as_of: date, rules: ItemRules | None = None
+    releases: Sequence[Release], projects: Iterable[Project], rules: ItemRules | None = None
 ) -> list[ProbeItem]:
     """All items of the calendar, in order of day and salience.
 
     releases: every known version in every form, already flagged (`flags.flagged`): the decoys avoid them all.
-    as_of: the day up to which the releases are known; a line counts as ended by it.
     Raises ValueError where no day is eligible.
     """
     rules = rules or ItemRules()
@@ -153,14 +152,14 @@ def probe_items(
             days[release.released_on].append(release)
     picked = {day: of_the_day(members, ranks, rules) for day, members in days.items()}
     kept = [release for day in chosen_days(picked, rules) for release in picked[day]]
-    decoys = _decoys(releases, kept, as_of)
+    decoys = _decoys(releases, kept)
     rows = _numbered(kept, decoys, ranks, rules)
     if not rows:
         raise ValueError(f"no day has {rules.min_items} askable releases of {rules.min_projects} projects")
     return rows
 
 
-def _decoys(releases: Iterable[Release], kept: Iterable[Release], as_of: date) -> dict[tuple[str, str], Decoy]:
+def _decoys(releases: Iterable[Release], kept: Iterable[Release]) -> dict[tuple[str, str], Decoy]:
     known: dict[str, list[Release]] = defaultdict(list)
     wanted: dict[str, list[Release]] = defaultdict(list)
     for release in releases:
@@ -170,7 +169,7 @@ def _decoys(releases: Iterable[Release], kept: Iterable[Release], as_of: date) -
     return {
         (project, version): decoy
         for project, members in wanted.items()
-        for version, decoy in decoys_for(known[project], members, as_of).items()
+        for version, decoy in decoys_for(known[project], members).items()
     }
 
 

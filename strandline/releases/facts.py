@@ -9,19 +9,22 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 
 from strandline.releases import Project, Release
+from strandline.releases.flags import COMPUTED
 
 PROJECT_COLUMNS = ("project", "salience_rank", "ecosystem", "package", "registry", "name")
 RELEASE_COLUMNS = ("project", "version", "released_on", "source", "flags")
 
 
 def facts_folder() -> Path:
-    """Where the committed facts lie: `data/releases` of the working directory's project."""
-    return Path(__file__).resolve().parent.parent / "data" / "releases"
+    """Where the committed facts lie: STRANDLINE_RELEASES, else `data/releases` of the repository."""
+    told = os.environ.get("STRANDLINE_RELEASES")
+    return Path(told) if told else Path(__file__).resolve().parents[2] / "data" / "releases"
 
 
 def read_projects(folder: Path) -> tuple[Project, ...]:
@@ -75,6 +78,11 @@ def _release(project: Project, row: dict[str, str]) -> Release:
     )
 
 
+def _told(release: Release) -> list[str]:
+    """The flags that cannot be worked out again: what a registry said."""
+    return sorted({*release.flags} - COMPUTED | ({"yanked"} if release.is_yanked else set()))
+
+
 def write_projects(folder: Path, projects: Iterable[Project]) -> None:
     """Write `projects.csv`, the best known first."""
     with (folder / "projects.csv").open("w", newline="", encoding="utf-8") as lines:
@@ -89,7 +97,7 @@ def write_releases(folder: Path, releases: Sequence[Release]) -> None:
     text = io.StringIO(newline="")
     out = csv.writer(text, lineterminator="\n")
     out.writerow(RELEASE_COLUMNS)
-    rows = [(r.project, r.version, r.released_on or "", r.source, " ".join(r.flags)) for r in releases]
-    out.writerows(sorted(rows, key=lambda row: (row[0], str(row[2]), row[1])))
+    ordered = sorted(releases, key=lambda r: (r.project, str(r.released_on or ""), r.version))
+    out.writerows((r.project, r.version, r.released_on or "", r.source, " ".join(_told(r))) for r in ordered)
     with (folder / "releases.csv.gz").open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
         packed.write(text.getvalue().encode())

@@ -1,0 +1,58 @@
+-- Views over the releases.
+
+-- A row is a decoy, in the calendar or asked of a model, that exists by now in some form of the same version.
+create or replace view releases.decoys_released_since as
+with decoys as (
+    select project, decoy_version from releases.probe_items where decoy_version is not null
+    union
+    select project, version from probe.answers where kind = 'decoy'
+),
+existing as (
+    select
+        project,
+        version,
+        released_on,
+        first_seen_at,
+        regexp_replace(regexp_extract(version, '^[vV]?(\d+(\.\d+)*)', 1), '(\.0+)+$', '') as form
+    from releases.releases
+)
+select
+    decoys.project,
+    decoys.decoy_version,
+    min(existing.released_on) as released_on,
+    min(existing.first_seen_at) as first_seen_at
+from decoys
+join existing
+    on existing.project = decoys.project
+    and existing.form = regexp_replace(decoys.decoy_version, '(\.0+)+$', '')
+group by decoys.project, decoys.decoy_version;
+
+-- A row is a project: how many of its releases are known and askable, and how far they reach.
+create or replace view releases.projects as
+select
+    project,
+    min(sources.salience_rank) as salience_rank,
+    count(releases.version) as n_releases,
+    count(*) filter (releases.is_stable) as n_stable,
+    count(*) filter (len(releases.flags) = 0 and releases.withdrawn_at is null) as n_askable,
+    min(releases.released_on) as first_released_on,
+    max(releases.released_on) filter (not list_contains(releases.flags, 'future')) as last_released_on,
+    max(sources.fetched_at) as fetched_at,
+    any_value(sources.status) as status
+from releases.sources
+left join releases.releases using (ecosystem, package, project)
+group by project;
+
+-- A row is a day of the calendar that a probe asks about.
+create or replace view releases.calendar as
+select
+    dataset_version,
+    position,
+    released_on,
+    count(*) as n_items,
+    count(distinct project) as n_projects,
+    count(*) filter (decoy_kind = 'near_miss') as n_near_misses,
+    count(*) filter (decoy_kind = 'patch_jump') as n_patch_jumps,
+    min(salience_rank) as best_salience_rank
+from releases.probe_items
+group by dataset_version, position, released_on;
