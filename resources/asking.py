@@ -6,10 +6,10 @@ questions and storing rounds belong to the probe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from resources.chat import ChatClient, EndpointError, Exchange
+from resources.chat import ChatClient, EndpointError, Exchange, Patience
 from resources.secrets import ApiKey
 from strandline.models import ModelSpec
 from strandline.probe import Answer, Question, RoundReply
@@ -67,11 +67,21 @@ class ChatAsker:
         self._client.close()
 
 
-def chat_asker(spec: ModelSpec, client: Callable[..., ChatClient] = ChatClient) -> ChatAsker:
+def open_asker(spec: ModelSpec, patience: Patience | None = None) -> Asker:
+    """The asker of a listed model, as its entry says: an endpoint, or token probabilities of weights that run here.
+
+    Raises MissingKeyError where the variable that should hold the endpoint's key is empty.
+    """
+    if spec.backend == "openai":
+        return chat_asker(spec, patience)
+    raise NotImplementedError(spec.ask)
+
+
+def chat_asker(spec: ModelSpec, patience: Patience | None = None) -> ChatAsker:
     """The asker of a listed endpoint; MissingKeyError where its key's variable is empty."""
     key = ApiKey.from_environment(spec.api_key_env) if spec.api_key_env else None
-    made = client(spec.source, spec.served_name or spec.name, key)
-    return ChatAsker(made, budget=spec.max_response_tokens, cost_per_million_tokens=spec.cost_per_million_tokens)
+    client = ChatClient(spec.source, spec.served_name or spec.name, key, patience=patience)
+    return ChatAsker(client, budget=spec.max_response_tokens, cost_per_million_tokens=spec.cost_per_million_tokens)
 
 
 class _Usage:

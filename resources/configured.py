@@ -10,6 +10,8 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field
 
+from resources.asking import Asker, open_asker
+from resources.chat import Patience
 from resources.http import Http, Limits
 from resources.schema import ROOT
 from resources.warehouse import Warehouse
@@ -72,9 +74,27 @@ class NetworkResource(dg.ConfigurableResource):
         )
 
 
+class AskingResource(dg.ConfigurableResource):
+    """How models are asked: the patience with an endpoint. `open` gives the asker of a listed model; close it."""
+
+    attempts: int = Field(default=6, ge=1, description="Attempts at one exchange before it is given up.")
+    first_wait: float = Field(default=1.0, ge=0, description="Seconds before the second attempt; doubled each time.")
+    longest_wait: float = Field(default=600.0, ge=0, description="Longest single wait, in seconds, that is granted.")
+    timeout: float = Field(default=300.0, gt=0, description="Seconds without a byte before an attempt is given up.")
+
+    def open(self, spec: ModelSpec) -> Asker:
+        """The asker of that model; its key is read from the environment here and kept nowhere else."""
+        return open_asker(spec, Patience(self.attempts, self.first_wait, self.longest_wait, self.timeout))
+
+
 def defaults() -> dict[str, object]:
     """The resources of the code location by the name under which assets ask for them."""
-    return {"warehouse": WarehouseResource(), "model_list": ModelListResource(), "network": NetworkResource()}
+    return {
+        "warehouse": WarehouseResource(),
+        "model_list": ModelListResource(),
+        "network": NetworkResource(),
+        "asking": AskingResource(),
+    }
 
 
 def rooted(path: str) -> Path:
