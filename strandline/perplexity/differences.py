@@ -51,7 +51,8 @@ def centred_curve(panel: Floats) -> CentredCurve:
     steps = np.diff(curve)
     variances = np.diff(values, axis=1).var(axis=0, ddof=1) / len(values)
     residuals = steps - running_median(steps, 7)
-    share = np.clip(1 - variances / np.maximum(residuals**2, 1e-300), 0, 1)
+    with np.errstate(over="ignore"):
+        share = np.clip(1 - variances / np.maximum(residuals**2, 1e-300), 0, 1)
     return CentredCurve(values, curve, steps, variances, residuals, residuals * np.sqrt(share), changed)
 
 

@@ -31,13 +31,13 @@ class NorefCutoff:
     """The estimate and its evidence. Months are 0-based; intervals are cut to the range and include both ends.
 
     ``month`` is the posterior median whatever the status. ``positions`` and ``posterior`` reach ten months beyond each
-    end. ``log_evidence`` compares a valley with none, ``log_evidence_second`` a second valley at ``second_month``
-    with the first alone; ``overdispersion`` is what both were divided by.
+    end. ``log_evidence`` compares a valley with none, ``log_evidence_second`` a second valley at
+    ``second_position`` with the first alone; ``overdispersion`` is what both were divided by.
     """
 
     status: str
     month: int
-    second_month: int | None
+    second_position: int
     interval80: tuple[int, int]
     interval95: tuple[int, int]
     log_evidence: float
@@ -50,6 +50,11 @@ class NorefCutoff:
     @property
     def found(self) -> bool:
         return self.status == "found"
+
+    @property
+    def second_month(self) -> int | None:
+        """The other dip, for ``two-valley``."""
+        return self.second_position if self.status == "two-valley" else None
 
 
 def noref_cutoff(target: ArrayLike, *, min_topics: int = MIN_TOPICS, min_months: int = MIN_MONTHS) -> NorefCutoff:
@@ -83,7 +88,7 @@ def noref_cutoff(target: ArrayLike, *, min_topics: int = MIN_TOPICS, min_months:
     return NorefCutoff(
         status=status,
         month=min(max(median, 0), panel.n_months - 1),
-        second_month=second if 0 <= second < panel.n_months else None,
+        second_position=second,
         interval80=interval80,
         interval95=interval95,
         log_evidence=log_evidence,
