@@ -13,6 +13,7 @@ import lzma
 import re
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -30,6 +31,17 @@ COLUMNS = (
     "licence",
     "published_on",
     "sha256",
+)
+UNREADABLE = (
+    json.JSONDecodeError,
+    UnicodeDecodeError,
+    csv.Error,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    OSError,
 )
 FIELD = re.compile(r"\{([^{}]+)\}")
 
@@ -130,14 +142,7 @@ def read_benchmark(spec: BenchmarkSpec, payload: bytes) -> Benchmark:
         raise ValueError(f"{spec.benchmark}: the file's sha256 is {sha256}, not the declared {spec.sha256}")
     try:
         rows = FORMATS[spec.format](_member(payload, spec.member))
-    except (
-        json.JSONDecodeError,
-        UnicodeDecodeError,
-        csv.Error,
-        zipfile.BadZipFile,
-        tarfile.TarError,
-        OSError,
-    ) as error:
+    except UNREADABLE as error:
         raise ValueError(f"{spec.benchmark}: not readable as {spec.format}: {error}") from error
     texts: list[str] = []
     labels: list[str] = []

@@ -25,6 +25,7 @@ LAG_WEIGHTS = (1.0, 0.5, 1 / 3)
 CACHE_WEIGHT, CACHE_DECAY, CACHE_EXAMPLES = 0.3, 0.98, 60
 PERMUTATIONS = 499
 GATE = "0.01"
+NOISE = 1e-9
 RARE_SHARE = 0.02
 WORD = re.compile(r"[^\W_]+")
 
@@ -43,8 +44,9 @@ class OrderStatistic:
 class OrderCheck:
     """All statistics of one order under one permutation group, and their exact combination.
 
-    ``p_value`` recalibrates the sum of -ln p over the statistics by the same permutations (Westfall and Young), so it
-    is exact whatever their dependence.
+    ``combined`` sums max(z, 0)^2 over the statistics, each standardised over all orders, the published one included;
+    ``p_value`` ranks it among the same orders (Westfall and Young), so it is exact whatever their dependence. Unlike a
+    sum of -ln p on a permutation grid it does not saturate: one statistic far out is enough.
     """
 
     statistics: tuple[OrderStatistic, ...]
@@ -83,7 +85,7 @@ def check_order(
     to 3, neighbours' product of length ranks, the correlation of length with position, equal first words, equal
     labels, and, in shards of at most 60 examples, the code length saved by a decaying word cache (the nearest
     model-free likeness of in-context benefit).
-    Each gets a conservative p for every one of the orders; the sum of -ln p is ranked among the same orders.
+    Each gets an exact p; their combination is ranked among the same orders.
 
     Args:
         texts: examples in published order.
@@ -237,18 +239,22 @@ def _standardised(values: Floats) -> Floats:
 
 def _conservative_p(values: Floats) -> Floats:
     """p of every order among all of them: the share at least as large, ties (to a relative 1e-9) counted."""
-    grid = max(1e-300, 1e-9 * float(np.max(np.abs(values))))
+    grid = max(1e-300, NOISE * float(np.max(np.abs(values))))
     coarse = np.round(values / grid)
     return np.asarray((len(values) + 1 - rankdata(coarse, method="min")) / len(values))
 
 
 def _combine(totals: dict[str, Floats], n_permutations: int, group: str) -> OrderCheck:
-    p_values = {name: _conservative_p(values) for name, values in totals.items()}
-    combined = sum((-np.log(p) for p in p_values.values()), np.zeros(n_permutations + 1))
-    statistics = tuple(
-        OrderStatistic(name, float(values[0]), _z(values), float(p_values[name][0])) for name, values in totals.items()
-    )
-    return OrderCheck(statistics, float(combined[0]), float(_conservative_p(combined)[0]), n_permutations, group)
+    combined = np.zeros(n_permutations + 1)
+    statistics = []
+    for name, values in totals.items():
+        varies = float(np.std(values)) > NOISE * max(1e-300, float(np.max(np.abs(values))))
+        if varies:
+            combined += np.maximum(0.0, (values - values.mean()) / values.std()) ** 2
+        p_value = float(_conservative_p(values)[0])
+        statistics.append(OrderStatistic(name, float(values[0]), _z(values) if varies else None, p_value))
+    p_value = float(_conservative_p(combined)[0])
+    return OrderCheck(tuple(statistics), float(combined[0]), p_value, n_permutations, group)
 
 
 def _z(values: Floats) -> float | None:

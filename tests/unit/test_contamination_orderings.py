@@ -1,0 +1,163 @@
+"""Shards, orders, joined ids and windows: what may be compared, and that no score decides it."""
+
+from collections import Counter
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strandline.contamination.orderings import (
+    CANONICAL,
+    REVERSED,
+    Group,
+    Shard,
+    affordable,
+    batch_order,
+    check_same_tokens,
+    join_ids,
+    judge_sentinel,
+    make_shards,
+    order_of,
+    order_seed,
+    spread,
+    windows,
+)
+
+
+def drawn(shard, permutation, group="all"):
+    return order_of(shard, permutation, digest="d", run_seed=0, group=Group.parse(group))
+
+
+def test_shards_cover_the_benchmark_in_order():
+    shards = make_shards([100] * 1319)
+    assert shards[0].start == 0
+    assert shards[-1].stop == 1319
+    assert all(left.stop == right.start for left, right in pairwise(shards))
+    assert {shard.size for shard in shards} <= {24, 25}
+
+
+def test_shards_shrink_until_each_fits_the_characters():
+    shards = make_shards([500] * 400)
+    assert max(shard.size for shard in shards) * 500 <= 4000
+
+
+def test_small_benchmarks_still_get_eight_shards_where_they_can():
+    assert len(make_shards([10] * 100)) == 8
+    assert len(make_shards([10] * 33)) == 8
+    assert len(make_shards([10] * 14)) == 3
+    assert len(make_shards([10] * 5)) == 1
+
+
+def test_shard_edges_do_not_move_when_examples_move_inside_their_shards():
+    rng = np.random.default_rng(0)
+    lengths = list(rng.integers(20, 900, size=300))
+    shards = make_shards(lengths)
+    for _ in range(20):
+        moved = list(lengths)
+        for shard in shards:
+            moved[shard.start : shard.stop] = rng.permutation(moved[shard.start : shard.stop])
+        assert make_shards(moved) == shards
+
+
+@pytest.mark.parametrize(
+    ("lengths", "wish", "words"),
+    [
+        ([5], {}, "at least two examples"),
+        ([], {}, "at least two examples"),
+        ([5] * 10, {"n_shards": 6}, "cannot make 6 shards"),
+        ([5] * 10, {"n_shards": 0}, "cannot make 0 shards"),
+        ([5] * 10, {"examples_per_shard": 1}, "at least two"),
+    ],
+)
+def test_benchmarks_that_cannot_be_split_are_refused(lengths, wish, words):
+    with pytest.raises(ValueError, match=words):
+        make_shards(lengths, **wish)
+
+
+def test_a_wished_shard_size_is_kept():
+    assert {shard.size for shard in make_shards([5] * 100, examples_per_shard=10)} == {10}
+
+
+def test_a_budget_picks_shards_spread_over_the_file():
+    shards = make_shards([100] * 1000)
+    assert [shard.index for shard in spread(shards, 4)] == [5, 15, 25, 35]
+    assert spread(shards, None) == shards
+    assert spread(shards, 99) == shards
+    with pytest.raises(ValueError):
+        spread(shards, 0)
+    assert affordable(1000, 5.3, 53_000) == 10
+    assert affordable(1000, 5.3, 1) == 1
+
+
+def test_orders_are_permutations_that_only_the_seed_decides():
+    shard = Shard(3, 40, 65)
+    assert drawn(shard, CANONICAL) == list(range(40, 65))
+    assert drawn(shard, REVERSED) == list(range(64, 39, -1))
+    assert sorted(drawn(shard, 1)) == list(range(40, 65))
+    assert drawn(shard, 1) == drawn(shard, 1)
+    assert drawn(shard, 1) != drawn(shard, 2)
+    seeds = {order_seed(d, s, p, r) for d in "ab" for s in range(5) for p in range(5) for r in range(3)}
+    assert len(seeds) == 150
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_every_order_of_a_shard_is_equally_likely():
+    rng = np.random.default_rng(1)
+    counts = Counter(tuple(Group().draw(4, rng)) for _ in range(24_000))
+    assert set(counts) == set(permutations(range(4)))
+    assert max(abs(count - 1000) for count in counts.values()) < 4.5 * np.sqrt(1000)
+
+
+def test_a_window_group_moves_examples_inside_their_window_only():
+    order = drawn(Shard(0, 0, 25), 1, "window:3")
+    assert all(position // 3 == example // 3 for position, example in enumerate(order))
+    assert order != list(range(25))
+    assert str(Group.parse("window:3")) == "window:3"
+    assert str(Group.parse("all")) == "all"
+
+
+@pytest.mark.parametrize("text", ["", "window", "window:1", "window:x", "some"])
+def test_unknown_groups_are_refused(text):
+    with pytest.raises(ValueError, match="window:w"):
+        Group.parse(text)
+
+
+def test_every_ordering_has_the_same_tokens():
+    examples = [[5, 6], [7], [8, 9, 10]]
+    sequences = [join_ids(examples, order, [2], 1) for order in permutations(range(3))]
+    assert sequences[0] == [1, 5, 6, 2, 7, 2, 8, 9, 10, 2]
+    assert check_same_tokens(sequences) == 10
+    assert join_ids(examples, [1], [2], None) == [7, 2]
+    with pytest.raises(ValueError, match="ordering 1"):
+        check_same_tokens([[1, 2], [1, 3]])
+
+
+@given(st.integers(2, 300), st.integers(2, 64), st.integers(1, 63))
+def test_windows_score_every_later_token_once(n, context, stride):
+    if stride >= context:
+        with pytest.raises(ValueError):
+            windows(n, context, stride)
+        return
+    found = windows(n, context, stride)
+    scored = [position for start, stop, first in found for position in range(first, stop)]
+    assert scored == list(range(1, n))
+    assert all(0 <= start < first < stop and stop - start <= context for start, stop, first in found)
+    assert all(first - start >= context - stride for start, stop, first in found[1:])
+
+
+@pytest.mark.parametrize(("n", "count"), [(7, 1), (8, 1), (9, 2), (12, 2), (13, 3)])
+def test_windows_at_one_under_and_one_over_the_context(n, count):
+    assert len(windows(n, 8)) == count
+
+
+def test_the_published_order_sits_anywhere_in_its_batch():
+    places = Counter(batch_order(6, "d", shard, 0, 0).index(0) for shard in range(3000))
+    assert set(places) == set(range(6))
+    assert max(abs(count - 500) for count in places.values()) < 5 * np.sqrt(500)
+
+
+def test_a_sentinel_that_moved_calls_for_scoring_again():
+    assert judge_sentinel(-100.0, -100.0, 0.0) == "equal"
+    assert judge_sentinel(-100.0, -100.6, 0.5) == "rescore"

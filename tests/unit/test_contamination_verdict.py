@@ -1,0 +1,162 @@
+"""Verdicts in words: the gate, the floor, fragility, exclusions, comparisons, q-values and the picture."""
+
+from fractions import Fraction
+from itertools import pairwise
+from math import exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strandline.contamination.figures import published_among_shuffled
+from strandline.contamination.sequential import FIXED_19, LookDesign
+from strandline.contamination.verdict import ShardScores, benjamini_hochberg, comparisons, judge
+
+
+def scored(effect=0.0, n_shards=8, m=19, seed=0):
+    values = np.random.default_rng(seed).normal(-400, 10, size=(n_shards, m + 1))
+    values[:, 0] += 10 * effect
+    return [ShardScores(k, tuple(row), 100) for k, row in enumerate(values.tolist())]
+
+
+def judged(shards, order_p=0.4, **more):
+    return judge("m", "b", shards, order_p=order_p, **more)
+
+
+def test_a_memorised_order_is_called_so():
+    verdict = judged(scored(2.0))
+    assert verdict.verdict == "order_memorised"
+    assert verdict.p_value <= 0.05
+    assert verdict.alpha == Fraction(1, 20)
+    assert verdict.n_shards == 8
+
+
+def test_a_clean_model_gets_no_evidence_and_the_caution():
+    verdict = judged(scored(-0.5))
+    assert verdict.verdict == "no_evidence"
+    text = verdict.summary()
+    for part in ("no proof of a clean model", "another order", "rewordings", "smallest reachable", "order check"):
+        assert part in text
+
+
+def test_a_failed_order_check_blocks_the_verdict_and_renames_the_p_value():
+    verdict = judged(scored(3.0), order_p=0.002)
+    assert verdict.verdict == "order_not_exchangeable"
+    assert "order preference, p" in verdict.summary()
+    assert "contaminated" not in verdict.summary()
+    assert judged(scored(3.0), order_p=0.01).verdict == "order_not_exchangeable"
+    assert judged(scored(3.0), order_p=0.0101).verdict == "order_memorised"
+
+
+def test_no_verdict_before_the_order_check():
+    assert judged(scored(3.0), order_p=None).verdict == "inconclusive"
+    with pytest.raises(ValueError, match="order check"):
+        judged(scored(), order_p=0.0)
+
+
+def test_the_floor_is_read_as_a_budget():
+    shards = [ShardScores(k, (0.0, *(-1.0 - i for i in range(19)))) for k in range(4)]
+    verdict = judged(shards, design=FIXED_19)
+    assert verdict.at_floor
+    assert verdict.resolution == pytest.approx(20.0**-4)
+    assert "floor of this budget" in verdict.summary()
+
+
+def test_a_budget_that_cannot_reach_the_level_is_inconclusive():
+    one_look = LookDesign("one", (1,), (Fraction(1),), ())
+    verdict = judged(scored(0.0, n_shards=2, m=1), alpha="0.01", design=one_look)
+    assert verdict.verdict == "inconclusive"
+    assert "cannot reach" in verdict.reason
+
+
+def test_unfinished_scoring_says_what_is_missing():
+    verdict = judged(scored(0.6, m=2, seed=5))
+    if verdict.verdict == "inconclusive":
+        assert "next look needs 5" in verdict.reason
+    short = judged(scored(m=1))
+    assert (short.verdict, short.log_p, short.n_shards) == ("inconclusive", None, 0)
+    assert "next look needs 2" in short.reason
+
+
+def test_shards_with_values_that_are_not_finite_are_left_out_whole_and_named():
+    shards = scored(2.0)
+    shards[3] = ShardScores(3, (float("nan"), *shards[3].values[1:]))
+    verdict = judged(shards)
+    assert verdict.excluded == (3,)
+    assert verdict.n_shards == 7
+    assert "shard(s) 3" in verdict.summary()
+    nothing = judged([shards[3]])
+    assert nothing.verdict == "inconclusive"
+    assert "not all finite" in nothing.reason
+    assert judged([]).reason == "no shard has been scored"
+
+
+def test_a_verdict_inside_the_scoring_noise_is_fragile():
+    base = np.tile([0.0, -0.02, -0.03, -0.5], (6, 1)).tolist()
+    shards = [ShardScores(k, tuple(row)) for k, row in enumerate(base)]
+    design = LookDesign("one", (3,), (Fraction(1),), ())
+    assert judged(shards, design=design).verdict == "order_memorised"
+    assert judged(shards, design=design, sentinel_difference=0.4).verdict == "numerically_fragile"
+    with pytest.raises(ValueError, match="sentinel"):
+        judged(shards, sentinel_difference=float("nan"))
+
+
+def test_one_shard_is_tested_by_drawing_until_ten_exceedances():
+    rng = np.random.default_rng(3)
+    clean = judged([ShardScores(0, (0.0, *rng.normal(size=200)))])
+    assert clean.method == "Besag-Clifford"
+    assert clean.verdict == "no_evidence"
+    assert clean.stopped_early
+    strong = judged([ShardScores(0, (9.0, *rng.normal(size=999)))])
+    assert strong.verdict == "order_memorised"
+    assert strong.p_value == pytest.approx(1 / 1000)
+    unfinished = judged([ShardScores(0, (9.0, *rng.normal(size=99)))])
+    assert unfinished.verdict == "inconclusive"
+    assert unfinished.log_p is None
+    with pytest.raises(ValueError, match="no permutations"):
+        judged([ShardScores(0, (9.0,))])
+
+
+def test_identical_examples_make_ties_and_no_evidence():
+    verdict = judged([ShardScores(k, (-5.0,) * 20) for k in range(8)])
+    assert verdict.verdict == "no_evidence"
+    assert verdict.p_value == 1.0
+
+
+def test_verdicts_keep_their_level_after_early_stops():
+    found = [judged(scored(seed=seed)).verdict == "order_memorised" for seed in range(500)]
+    assert np.mean(found) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 500)
+
+
+def test_comparisons_are_the_named_statistics():
+    names = [pooled.method for pooled in comparisons(scored(1.0), 19)]
+    assert names == ["lattice_fisher", "rank_sum", "fisher_chi2", "oren_t"]
+    assert [pooled.method for pooled in comparisons(scored(n_shards=1), 19)] == names[:3]
+    assert comparisons([], 19) == []
+
+
+def test_q_values_are_benjamini_and_hochberg_and_never_underflow():
+    p = [0.01, 0.04, 0.03, 0.5]
+    assert benjamini_hochberg([log(value) for value in p]) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert benjamini_hochberg([-2000.0, 0.0])[0] == 0.0
+    assert benjamini_hochberg([]) == []
+    with pytest.raises(ValueError):
+        benjamini_hochberg([0.1])
+
+
+@given(st.lists(st.floats(-50, 0), min_size=1, max_size=20))
+def test_q_values_are_never_below_p_and_keep_its_order(logs):
+    q = benjamini_hochberg(logs)
+    assert all(exp(value) <= quantity + 1e-12 <= 1 + 1e-9 for value, quantity in zip(logs, q, strict=True))
+    order = np.argsort(logs, kind="stable")
+    assert all(q[i] <= q[j] + 1e-12 for i, j in pairwise(order))
+
+
+def test_the_picture_shows_every_shard_that_varies():
+    shards = [*scored(1.5), ShardScores(8, (-5.0,) * 20), ShardScores(9, (float("nan"),) * 20)]
+    figure = published_among_shuffled(judged(shards), shards)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [str(k) for k in range(8)]
+    assert "order memorised" in axes.get_title()
+    assert published_among_shuffled(judged([]), []).axes
