@@ -16,9 +16,10 @@ Paraphrases and translations are not found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -27,6 +28,7 @@ from rapidfuzz.distance import Levenshtein
 
 from strandline.corpus import Document
 from strandline.corpus.signatures import (
+    BANDS,
     Hashes,
     band_keys,
     candidate_pairs,
@@ -58,105 +60,79 @@ class DuplicatePair:
     right_location: str
 
 
-@dataclass(slots=True)
-class DuplicateFinder:
-    """Collects what is needed of each document, about 250 bytes and 8 a sentence, and finds the pairs.
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is kept of each document to find its duplicates: about 250 bytes, 8 a sentence, and no text.
+
+    `forms` are hashes of the text as it is, with white space collapsed, and without citations too (0 for no text);
+    `keys` are the MinHash bands; `spans` the hashes of three-sentence spans, `span_counts` how many each document has.
+    """
+
+    ids: list[str]
+    locations: list[str]
+    urls: list[str | None]
+    forms: Hashes
+    keys: Hashes
+    spans: Hashes
+    span_counts: NDArray[np.int64]
+
+
+def profile(documents: Iterable[Document]) -> Profile:
+    """The profile of a stream of documents, whose texts are not kept."""
+    parts = [_profile(batch) for batch in _batches(documents)]
+    return joined(parts)
+
+
+def joined(parts: Sequence[Profile]) -> Profile:
+    """The profiles of several shards as one."""
+    return Profile(
+        ids=[name for part in parts for name in part.ids],
+        locations=[place for part in parts for place in part.locations],
+        urls=[url for part in parts for url in part.urls],
+        forms=np.concatenate([part.forms for part in parts] or [np.empty((0, 3), dtype=np.uint64)]),
+        keys=np.concatenate([part.keys for part in parts] or [np.empty((0, BANDS), dtype=np.uint64)]),
+        spans=np.concatenate([part.spans for part in parts] or [np.empty(0, dtype=np.uint64)]),
+        span_counts=np.concatenate([part.span_counts for part in parts] or [np.empty(0, dtype=np.int64)]),
+    )
+
+
+def duplicate_pairs(
+    known: Profile,
+    text_of: Callable[[str], str],
+    threshold: float = THRESHOLD,
+    filtered_domains: Sequence[str] = (),
+) -> list[DuplicatePair]:
+    """All pairs by class, in an order that does not depend on the order of the documents.
 
     Args:
-        text_of: gives the text of the n-th document added back, for the few pairs that are compared in full.
+        known: the profile of the corpus.
+        text_of: gives the text of a document by its id, for the few pairs that are compared in full.
         threshold: least Jaccard index of a near duplicate.
         filtered_domains: domains that the corpus excludes or that hold the original, such as `wikipedia.org`.
     """
-
-    text_of: Callable[[int], str]
-    threshold: float = THRESHOLD
-    filtered_domains: tuple[str, ...] = ()
-    _ids: list[tuple[str, str]] = field(default_factory=list)
-    _inside: list[bool] = field(default_factory=list)
-    _forms: list[tuple[int, int, int]] = field(default_factory=list)
-    _keys: list[Hashes] = field(default_factory=list)
-    _spans: list[Hashes] = field(default_factory=list)
-
-    def add(self, documents: Iterable[Document]) -> None:
-        """Take documents in; their texts are not kept."""
-        batch: list[Document] = []
-        for document in documents:
-            batch.append(document)
-            if len(batch) == _BATCH:
-                self._take(batch)
-                batch = []
-        self._take(batch)
-
-    def pairs(self) -> list[DuplicatePair]:
-        """All pairs by class, in an order that does not depend on the order of the documents."""
-        order = sorted(range(len(self._ids)), key=lambda row: (not self._inside[row], self._ids[row]))
-        alive = [row for row in order if self._forms[row][0]]
-        found: list[tuple[int, int, str]] = []
-        for place, kind in enumerate(_EQUIVALENCES):
-            alive, pairs = self._merged(alive, place)
-            found += [(left, right, kind) for left, right in pairs]
-        distances = {(left, right): self._edit_distance(left, right, kind) for left, right, kind in found}
-        close = self._candidates(alive)
-        for left, right, spans in close:
-            similarity = self._similarity(left, right)
-            if similarity >= self.threshold or spans:
-                found.append((left, right, "near" if similarity >= self.threshold else "three_sentence_span"))
-                distances[left, right] = 1.0 - similarity
-        mirrors = [(left, right, "mirror") for left, right, _ in found if self._inside[left] != self._inside[right]]
-        named = [self._pair(left, right, kind, distances[left, right]) for left, right, kind in found + mirrors]
-        return sorted(named, key=lambda pair: (CLASSES.index(pair.kind), pair.left_id, pair.right_id))
-
-    def _take(self, batch: Sequence[Document]) -> None:
-        if not batch:
-            return
-        self._keys.append(band_keys(signatures([document.text for document in batch])))
-        for document in batch:
-            self._ids.append((document.document_id, str(document.location)))
-            self._inside.append(in_domains(document.url, self.filtered_domains))
-            self._forms.append(_forms(document.text))
-            self._spans.append(span_hashes(document.text))
-
-    def _merged(self, rows: list[int], place: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """One representative of each group with an equal form, and the pairs of the others with it."""
-        first: dict[int, int] = {}
-        pairs = []
-        for row in rows:
-            representative = first.setdefault(self._forms[row][place], row)
-            if representative != row:
-                pairs.append((representative, row))
-        return list(first.values()), pairs
-
-    def _candidates(self, rows: list[int]) -> list[tuple[int, int, bool]]:
-        """Pairs of representatives that share a band or a span, and whether they share a span."""
-        if not rows:
-            return []
-        keys = np.concatenate(self._keys)[rows]
-        near = {(rows[left], rows[right]) for left, right in candidate_pairs(keys)}
-        spans = _sharing([self._spans[row] for row in rows])
-        shared = {(rows[left], rows[right]) for left, right in spans}
-        return [(*pair, pair in shared) for pair in sorted(near | shared)]
-
-    def _similarity(self, left: int, right: int) -> float:
-        return jaccard(shingle_hashes(self.text_of(left)), shingle_hashes(self.text_of(right)))
-
-    def _edit_distance(self, left: int, right: int, kind: str) -> float:
-        if kind == "exact":
-            return 0.0
-        texts = nfc(self.text_of(left)), nfc(self.text_of(right))
-        return float(Levenshtein.distance(*texts)) / max(map(len, texts))
-
-    def _pair(self, left: int, right: int, kind: str, distance: float) -> DuplicatePair:
-        (left_id, left_at), (right_id, right_at) = sorted([self._ids[left], self._ids[right]])
-        return DuplicatePair(left_id, right_id, kind, distance, left_at, right_at)
+    inside = [in_domains(url, filtered_domains) for url in known.urls]
+    order = sorted(range(len(known.ids)), key=lambda row: (not inside[row], known.ids[row]))
+    alive = [row for row in order if known.forms[row, 0]]
+    texts = _Texts(known.ids, text_of)
+    found: list[tuple[int, int, str, float]] = []
+    for place, kind in enumerate(_EQUIVALENCES):
+        alive, pairs = _merged(alive, known.forms[:, place])
+        found += [(*pair, kind, 0.0 if kind == "exact" else texts.edits(*pair)) for pair in pairs]
+    for left, right, shares_span in _candidates(known, alive):
+        similarity = texts.similarity(left, right)
+        if similarity >= threshold or shares_span:
+            found.append((left, right, "near" if similarity >= threshold else "three_sentence_span", 1 - similarity))
+    mirrors = [(left, right, "mirror", far) for left, right, _, far in found if inside[left] != inside[right]]
+    named = [_pair(known, *pair) for pair in found + mirrors]
+    return sorted(named, key=lambda pair: (CLASSES.index(pair.kind), pair.left_id, pair.right_id))
 
 
 def find_duplicates(
     documents: Sequence[Document], threshold: float = THRESHOLD, filtered_domains: Sequence[str] = ()
 ) -> list[DuplicatePair]:
     """All duplicate pairs of documents that are held in memory."""
-    finder = DuplicateFinder(lambda row: documents[row].text, threshold, tuple(filtered_domains))
-    finder.add(documents)
-    return finder.pairs()
+    texts = {document.document_id: document.text for document in documents}
+    return duplicate_pairs(profile(documents), texts.__getitem__, threshold, filtered_domains)
 
 
 def classify(left: str, right: str, threshold: float = THRESHOLD) -> str | None:
@@ -204,6 +180,80 @@ def clusters(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {name: root(name) for name in list(parent)}
 
 
+class _Texts:
+    """Texts of documents by row, and the shingles of those compared last."""
+
+    def __init__(self, ids: Sequence[str], text_of: Callable[[str], str]) -> None:
+        self._ids = ids
+        self._text_of = text_of
+        self._shingles: dict[int, Hashes] = {}
+
+    def edits(self, left: int, right: int) -> float:
+        texts = nfc(self._text_of(self._ids[left])), nfc(self._text_of(self._ids[right]))
+        return float(Levenshtein.distance(*texts)) / max(map(len, texts))
+
+    def similarity(self, left: int, right: int) -> float:
+        return jaccard(self._hashes(left), self._hashes(right))
+
+    def _hashes(self, row: int) -> Hashes:
+        if row not in self._shingles:
+            if len(self._shingles) >= _BATCH:
+                self._shingles.clear()
+            self._shingles[row] = shingle_hashes(self._text_of(self._ids[row]))
+        return self._shingles[row]
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    source = iter(documents)
+    while batch := list(islice(source, _BATCH)):
+        yield batch
+
+
+def _profile(batch: Sequence[Document]) -> Profile:
+    spans = [span_hashes(document.text) for document in batch]
+    return Profile(
+        ids=[document.document_id for document in batch],
+        locations=[str(document.location) for document in batch],
+        urls=[document.url for document in batch],
+        forms=np.array([_forms(document.text) for document in batch], dtype=np.uint64),
+        keys=band_keys(signatures([document.text for document in batch])),
+        spans=np.concatenate(spans),
+        span_counts=np.array([len(span) for span in spans], dtype=np.int64),
+    )
+
+
+def _merged(rows: list[int], forms: Hashes) -> tuple[list[int], list[tuple[int, int]]]:
+    """One representative of each group with an equal form, and the pairs of the others with it."""
+    first: dict[int, int] = {}
+    pairs = []
+    for row in rows:
+        representative = first.setdefault(int(forms[row]), row)
+        if representative != row:
+            pairs.append((representative, row))
+    return list(first.values()), pairs
+
+
+def _candidates(known: Profile, rows: list[int]) -> list[tuple[int, int, bool]]:
+    """Pairs of representatives that share a band or a span, and whether they share a span."""
+    near = {(rows[left], rows[right]) for left, right in candidate_pairs(known.keys[rows])}
+    rank = np.full(len(known.ids), -1, dtype=np.int64)
+    rank[rows] = np.arange(len(rows))
+    owners = rank[np.repeat(np.arange(len(known.ids)), known.span_counts)]
+    spans, owners = known.spans[owners >= 0], owners[owners >= 0]
+    shared: set[tuple[int, int]] = set()
+    for group in equal_groups(spans):
+        pairs = group_pairs(sorted(set(owners[group].tolist())))
+        shared.update((rows[left], rows[right]) for left, right in pairs)
+    return [(*pair, pair in shared) for pair in sorted(near | shared)]
+
+
+def _pair(known: Profile, left: int, right: int, kind: str, distance: float) -> DuplicatePair:
+    first, second = sorted((left, right), key=lambda row: known.ids[row])
+    return DuplicatePair(
+        known.ids[first], known.ids[second], kind, distance, known.locations[first], known.locations[second]
+    )
+
+
 def _forms(text: str) -> tuple[int, int, int]:
     normal = nfc(text)
     if not normal.strip():
@@ -213,13 +263,3 @@ def _forms(text: str) -> tuple[int, int, int]:
 
 def _digest(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-def _sharing(spans: Sequence[NDArray[np.uint64]]) -> set[tuple[int, int]]:
-    if not spans:
-        return set()
-    owners = np.repeat(np.arange(len(spans)), [len(span) for span in spans])
-    pairs: set[tuple[int, int]] = set()
-    for group in equal_groups(np.concatenate(spans)):
-        pairs.update(group_pairs(sorted(set(owners[group].tolist()))))
-    return pairs

@@ -1,0 +1,180 @@
+"""Compressed files as streams of lines that survive damage: what can be read is read, and every fault is located.
+
+Memory holds one chunk, or one line up to a limit. A file is recognised by its first bytes, not by its name. After a
+damaged gzip or zstd member the next member is sought, so that a file of many members loses one of them only.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+CHUNK = 1 << 16
+LONGEST_LINE = 1 << 26
+_CAREFUL = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What stands in the way at a byte of the stored file; what follows, if anything, is from after the damage."""
+
+    kind: str
+    reason: str
+    stored_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its end: its number from 1 and its byte offset in the decompressed stream.
+
+    `fault` says why it is not whole; its bytes are then what could be read of it.
+    """
+
+    number: int
+    offset: int
+    data: bytes
+    fault: Fault | None = None
+
+
+def _zstd() -> Any:
+    import zstandard
+
+    return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+
+
+_MEMBERS: dict[bytes, tuple[str, Callable[[], Any]]] = {
+    b"\x1f\x8b\x08": ("gzip", lambda: zlib.decompressobj(31)),
+    b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMADecompressor),
+    b"BZh": ("bzip2", bz2.BZ2Decompressor),
+}
+
+
+def lines(file: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[Line]:
+    """The lines of a plain or compressed file, each fault at the line where it struck.
+
+    A line longer than `longest` bytes is passed over and reported. A final line without an end is a line.
+    """
+    number, start, length, held = 1, 0, 0, bytearray()
+    for piece in pieces(file):
+        if isinstance(piece, Fault):
+            yield Line(number, start, bytes(held), piece)
+            number, start, length, held = number + 1, start + length, 0, bytearray()
+            continue
+        *ended, rest = piece.split(b"\n")
+        for part in ended:
+            length += len(part)
+            yield _line(number, start, length, held + part, longest)
+            number, start, length, held = number + 1, start + length + 1, 0, bytearray()
+        length += len(rest)
+        held += rest[: max(0, longest + 1 - len(held))]
+    if length:
+        yield _line(number, start, length, held, longest)
+
+
+def _line(number: int, start: int, length: int, held: bytearray, longest: int) -> Line:
+    if length <= longest:
+        return Line(number, start, bytes(held))
+    return Line(number, start, b"", Fault("long", f"the line has {length} bytes, more than {longest}", start))
+
+
+def pieces(file: BinaryIO) -> Iterator[bytes | Fault]:
+    """The decompressed bytes of a file, piece by piece, with a fault wherever bytes are damaged or missing."""
+    stored = _Stored(file)
+    head = stored.peek(6)
+    if not head:
+        yield Fault("empty", "the file is empty", 0)
+        return
+    magic = next((magic for magic in _MEMBERS if head.startswith(magic)), None)
+    if magic is None:
+        while data := stored.take():
+            yield data
+        return
+    while stored.peek(1):
+        yield from _member(stored, magic)
+
+
+class _Stored:
+    """The stored bytes of a file with their offset; bytes that a member did not use are given back."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._waiting = b""
+        self.offset = 0
+
+    def peek(self, size: int) -> bytes:
+        while len(self._waiting) < size and (data := self._file.read(CHUNK)):
+            self._waiting += data
+        return self._waiting[:size]
+
+    def take(self, size: int = CHUNK) -> bytes:
+        self.peek(1)
+        data, self._waiting = self._waiting[:size], self._waiting[size:]
+        self.offset += len(data)
+        return data
+
+    def give_back(self, data: bytes) -> None:
+        self._waiting = data + self._waiting
+        self.offset -= len(data)
+
+    def seek_member(self, magic: bytes) -> bool:
+        """Go to the next start of a member, past at least one byte; False at the end of the file."""
+        self.take(1)
+        while len(self.peek(len(magic))) == len(magic):
+            data = self.take()
+            place = data.find(magic)
+            if place >= 0:
+                self.give_back(data[place:])
+                return True
+            if self.peek(1):
+                self.give_back(data[1 - len(magic) :])
+        return False
+
+
+def _member(stored: _Stored, magic: bytes) -> Iterator[bytes | Fault]:
+    """One member of a compressed file, to its end or to its damage."""
+    name, member = _MEMBERS[magic]
+    unpacker = member()
+    while True:
+        data = stored.take()
+        if not data:
+            yield Fault("truncated", f"the {name} data ends in the middle", stored.offset)
+            return
+        before = unpacker.copy() if hasattr(unpacker, "copy") else None
+        try:
+            out = unpacker.decompress(data)
+        except Exception as error:  # zlib.error, ZstdError, LZMAError and OSError share no base class
+            yield from _salvaged(before, data)
+            stored.give_back(data)
+            at = stored.offset
+            more = stored.seek_member(magic)
+            rest = "reading goes on at the next member" if more else "the rest of the file cannot be read"
+            late = "; records of this member before it may be damaged" if "data check" in str(error) else ""
+            yield Fault("corrupt", f"the {name} data is damaged ({error}){late}; {rest}", at)
+            return
+        if out:
+            yield out
+        if unpacker.eof:
+            stored.give_back(unpacker.unused_data)
+            _skip_padding(stored)
+            return
+
+
+def _salvaged(unpacker: Any, data: bytes) -> Iterator[bytes]:
+    """What a damaged chunk still gives when it is fed in small portions."""
+    if unpacker is None:
+        return
+    for place in range(0, len(data), _CAREFUL):
+        try:
+            if out := unpacker.decompress(data[place : place + _CAREFUL]):
+                yield out
+        except Exception:
+            return
+
+
+def _skip_padding(stored: _Stored) -> None:
+    """Pass over zero bytes after a member, which tapes and some writers add."""
+    while stored.peek(1) == b"\0":
+        stored.take(1)

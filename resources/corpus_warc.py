@@ -1,0 +1,144 @@
+"""WARC records that survive damage: each record, or what is wrong with it, with its byte offset in the stored file.
+
+Parsing is fastwarc's. It stops at the first damage and takes a record that ends early for a whole one, so here lengths
+and block digests are compared and, after damage, the next record is sought by its first bytes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+_GZIP, _ZSTD, _PLAIN = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"WARC/1."
+_BLOCK = 1 << 20
+_TEXT_TYPES = ("text/html", "application/xhtml", "text/plain")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A whole record. `body` is the decoded payload of a page or converted text, None where it holds no document."""
+
+    offset: int
+    record_id: str | None
+    url: str | None
+    date: str | None
+    content_type: str
+    body: bytes | None
+
+    @property
+    def is_html(self) -> bool:
+        """Whether the body is a page whose main text has to be extracted."""
+        return "html" in self.content_type or "xml" in self.content_type
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A record, or a stretch of the file, that cannot be read."""
+
+    offset: int
+    kind: str
+    reason: str
+
+
+def records(file: BinaryIO) -> Iterator[Found | Damage]:
+    """All records of a WARC file (plain, gzip or zstd, a record a member), and every damage between them, in order."""
+    head = file.read(4096)
+    if not head:
+        yield Damage(0, "empty", "the file is empty")
+        return
+    magic = next((magic for magic in (_GZIP, _ZSTD) if head.startswith(magic)), _PLAIN)
+    base: int | None = 0
+    in_damage = False
+    while base is not None:
+        last: int | None = None
+        try:
+            for record in _archive(file, base):
+                last = base + record.stream_pos
+                found = _whole(record, last)
+                yield found
+                in_damage = isinstance(found, Damage)
+                if isinstance(found, Damage) and found.kind == "truncated":
+                    break
+            else:
+                return
+        except OSError as error:
+            at = _damaged_at(file, magic, base, last)
+            if not in_damage:
+                yield Damage(at, "corrupt", _reason(error, head))
+            in_damage = True
+        base = _next_record(file, magic, (base if last is None else last) + 1)
+
+
+def _archive(file: BinaryIO, base: int) -> Iterator[Any]:
+    from fastwarc.warc import ArchiveIterator
+
+    file.seek(base)
+    return iter(ArchiveIterator(file, parse_http=False))
+
+
+def _whole(record: Any, offset: int) -> Found | Damage:
+    """Read a record to its end and compare it with what its header promises. OSError where it cannot be unpacked."""
+    promised = record.headers.get("Content-Length") or ""
+    record.freeze()
+    block = record.reader.read()
+    if not promised.strip().isdigit():
+        return Damage(offset, "length", f"the record's length is given as {promised!r}")
+    if len(block) < int(promised):
+        return Damage(offset, "truncated", f"the record ends after {len(block)} of {int(promised)} bytes")
+    record.reader.seek(0)
+    digest = record.headers.get("WARC-Block-Digest") or ""
+    if digest.startswith("sha1:") and not record.verify_block_digest():
+        return Damage(offset, "digest", "the record's bytes do not match its digest")
+    kind = record.headers.get("WARC-Type")
+    content_type, body = _document(record, kind, block)
+    return Found(
+        offset=offset,
+        record_id=record.headers.get("WARC-Record-ID"),
+        url=(record.headers.get("WARC-Target-URI") or "").strip("<>") or None,
+        date=record.headers.get("WARC-Date"),
+        content_type=content_type,
+        body=body,
+    )
+
+
+def _document(record: Any, kind: str | None, block: bytes) -> tuple[str, bytes | None]:
+    """The type and payload of a record that holds a document: converted text, or a successful response of text."""
+    if kind == "conversion":
+        return "text/plain; charset=utf-8", block
+    if kind != "response" or not record.is_http:
+        return "", None
+    try:
+        record.parse_http("all")
+        content_type = (record.http_headers.get("Content-Type") or "").lower()
+        if record.http_headers.status_code != 200 or not content_type.startswith(_TEXT_TYPES):
+            return content_type, None
+        return content_type, record.reader.read()
+    except OSError:
+        return "", None
+
+
+def _damaged_at(file: BinaryIO, magic: bytes, base: int, last: int | None) -> int:
+    """Where damage begins: the member or record after the last whole one."""
+    if last is None:
+        return base
+    following = _next_record(file, magic, last + 1)
+    return following if following is not None and magic != _PLAIN else last
+
+
+def _next_record(file: BinaryIO, magic: bytes, start: int) -> int | None:
+    """The offset of the next record's first bytes at or after `start`, None at the end of the file."""
+    file.seek(start)
+    kept = b""
+    while block := file.read(_BLOCK):
+        data = kept + block
+        place = data.find(magic)
+        if place >= 0:
+            return start - len(kept) + place
+        start += len(block)
+        kept = data[1 - len(magic) :]
+    return None
+
+
+def _reason(error: OSError, head: bytes) -> str:
+    if head.startswith(b"filedesc://"):
+        return "this is an ARC file, the format before WARC; convert it first (warcio recompress does)"
+    return f"the record cannot be read: {error}"
