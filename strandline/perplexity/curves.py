@@ -27,7 +27,8 @@ class MonthlyCurve:
     """One entry a month; NaN where no document has a score.
 
     ``relative`` is NaN throughout where the range is zero. ``low95`` and ``high95`` are a pointwise bootstrap band on
-    the scale of ``relative``: the band of the mean, not of its minimum, and it may leave 0 to 1.
+    the scale of ``relative``: the band of the mean, not of its minimum, and it may leave 0 to 1. Where the months hold
+    the same topics it is the band of the curve's shape: how hard the drawn topics are on the whole is taken out.
     """
 
     mean_perplexity: Floats
@@ -83,8 +84,9 @@ def panel_curve(
     kept = np.all(scored, axis=1) if complete_cases else np.any(scored, axis=1)
     used = values[kept]
     draws = np.floor(uniforms(seed, 31, (replicates, len(used))) * len(used)).astype(np.int64)
-    boots = np.stack([_column_means(used[draw]) for draw in draws]) if len(used) else None
-    return _curve(_column_means(used), boots, np.isfinite(used).sum(axis=0), (scored & ~kept[:, None]).sum(axis=0))
+    mean = _column_means(used)
+    boots = np.stack([_at_level(_column_means(used[draw]), mean) for draw in draws]) if len(used) else None
+    return _curve(mean, boots, np.isfinite(used).sum(axis=0), (scored & ~kept[:, None]).sum(axis=0))
 
 
 def bucket_curve(buckets: Sequence[ArrayLike], *, seed: int = 1, replicates: int = 200) -> MonthlyCurve:
@@ -132,6 +134,11 @@ def _column_means(values: Floats) -> Floats:
         return trimmed_mean(values)
     columns = [column[np.isfinite(column)] for column in values.T]
     return np.array([float(trimmed_mean(column[:, None])[0]) if len(column) else np.nan for column in columns])
+
+
+def _at_level(boot: Floats, mean: Floats) -> Floats:
+    known = np.isfinite(boot) & np.isfinite(mean)
+    return boot - float(np.mean((boot - mean)[known])) if known.any() else boot
 
 
 def _curve(mean: Floats, boots: Floats | None, n_documents: Ints, n_excluded: Ints) -> MonthlyCurve:
