@@ -49,7 +49,7 @@ def parse(text: str, scheme: Scheme = "dotted") -> Parsed | None:
 def sort_key(text: str, scheme: Scheme = "dotted") -> tuple[Any, ...]:
     """A key under which any list of versions sorts, oldest first; unreadable ones come first, by their text."""
     parsed = parse(text, scheme)
-    return (0, natural(text)) if parsed is None else (1, parsed.order, natural(text))
+    return (0, natural(text), text) if parsed is None else (1, parsed.order, natural(text), text)
 
 
 def numbers_of(text: str) -> tuple[int, ...]:
