@@ -42,18 +42,55 @@ create table perplexity.monthly_curves (
     relative_perplexity double,
     low95 double,
     high95 double,
-    primary key (model, resource, month)
+    primary key (model, resource, month),
+    check (n_documents >= 0),
+    check (n_excluded >= 0),
+    check (relative_perplexity between 0 and 1),
+    check (high95 >= low95)
 );
 comment on table perplexity.monthly_curves is 'a point of a curve';
 comment on column perplexity.monthly_curves.model is 'the model, as users write it';
 comment on column perplexity.monthly_curves.resource is 'name of the resource';
 comment on column perplexity.monthly_curves.month is 'first day of the month';
 comment on column perplexity.monthly_curves.n_documents is 'documents averaged';
-comment on column perplexity.monthly_curves.n_excluded is 'documents left out, with a reason in their rows';
+comment on column perplexity.monthly_curves.n_excluded is 'documents left out: no text, no score, or a topic that lacks another month';
 comment on column perplexity.monthly_curves.mean_perplexity is 'mean of perplexities after cutting 2.5 % from each tail';
 comment on column perplexity.monthly_curves.relative_perplexity is 'min-max over months; NULL where the range is zero';
-comment on column perplexity.monthly_curves.low95 is 'lower end of the band of the relative curve';
-comment on column perplexity.monthly_curves.high95 is 'upper end of the band of the relative curve';
+comment on column perplexity.monthly_curves.low95 is 'lower end of the band of the relative curve; may be below 0';
+comment on column perplexity.monthly_curves.high95 is 'upper end of the band of the relative curve; may be above 1';
+
+create table perplexity.reference_tests (
+    model text not null,
+    resource text not null,
+    reference text not null,
+    rank integer not null,
+    kind text not null,
+    tokenization text,
+    n_texts integer not null,
+    is_usable boolean not null,
+    status text not null,
+    reason text,
+    month date,
+    low95 date,
+    high95 date,
+    primary key (model, resource, reference),
+    check (kind in ('ngram', 'model')),
+    check (rank >= 1)
+);
+comment on table perplexity.reference_tests is 'a reference of a model on a resource, itself tested for a cutoff';
+comment on column perplexity.reference_tests.model is 'the model whose scores it is subtracted from';
+comment on column perplexity.reference_tests.resource is 'name of the resource';
+comment on column perplexity.reference_tests.reference is 'the reference, under whose name its scores are in perplexity.scores';
+comment on column perplexity.reference_tests.rank is 'order of preference; the first usable one is reported';
+comment on column perplexity.reference_tests.kind is 'ngram (cross-fitted on the resource) or model (any scored model)';
+comment on column perplexity.reference_tests.tokenization is 'what an ngram reference counts: the model''s own tokens, or words';
+comment on column perplexity.reference_tests.n_texts is 'distinct texts it has a score for';
+comment on column perplexity.reference_tests.is_usable is 'false where it has a cutoff of its own or no scores';
+comment on column perplexity.reference_tests.status is 'its own status without a reference; found means that it must not be used';
+comment on column perplexity.reference_tests.reason is 'one plain sentence when it has no cutoff of its own, or no scores';
+comment on column perplexity.reference_tests.month is 'its own cutoff, where found';
+comment on column perplexity.reference_tests.low95 is 'lower end of the 95 % interval of its own cutoff';
+comment on column perplexity.reference_tests.high95 is 'upper end of the 95 % interval of its own cutoff';
 
 create table perplexity.effective_cutoffs (
     model text not null,
@@ -69,23 +106,37 @@ create table perplexity.effective_cutoffs (
     n_topics integer,
     status text not null,
     reason text,
+    lowest_month date,
+    second_month date,
+    first_month date,
+    last_month date,
+    is_default boolean not null,
     primary key (model, resource, estimator, reference),
-    check (p_flat between 0 and 1)
+    check (estimator in ('trimmed95_minmax', 'panel', 'panel_noref', 'rise')),
+    check (p_flat between 0 and 1),
+    check ((status = 'found') = (month is not null)),
+    check (status = 'found' or reason is not null),
+    check (low95 <= low80 and low80 <= high80 and high80 <= high95)
 );
 comment on table perplexity.effective_cutoffs is 'an effective cutoff';
 comment on column perplexity.effective_cutoffs.model is 'the model, as users write it';
 comment on column perplexity.effective_cutoffs.resource is 'name of the resource';
-comment on column perplexity.effective_cutoffs.estimator is 'trimmed95_minmax, panel, panel_noref, rise or topic';
+comment on column perplexity.effective_cutoffs.estimator is 'trimmed95_minmax (a description), panel, panel_noref or rise';
 comment on column perplexity.effective_cutoffs.reference is 'reference model, or none';
-comment on column perplexity.effective_cutoffs.month is 'the effective cutoff; only where found';
-comment on column perplexity.effective_cutoffs.low80 is 'lower end of the 80 % interval';
+comment on column perplexity.effective_cutoffs.month is 'the effective cutoff; only where the status is found';
+comment on column perplexity.effective_cutoffs.low80 is 'lower end of the 80 % interval; a finding only where found';
 comment on column perplexity.effective_cutoffs.high80 is 'upper end of the 80 % interval';
 comment on column perplexity.effective_cutoffs.low95 is 'lower end of the 95 % interval';
 comment on column perplexity.effective_cutoffs.high95 is 'upper end of the 95 % interval';
-comment on column perplexity.effective_cutoffs.p_flat is 'p-value of flatness';
-comment on column perplexity.effective_cutoffs.n_topics is 'topics used';
-comment on column perplexity.effective_cutoffs.status is 'ok, or a word for what stands in the way';
-comment on column perplexity.effective_cutoffs.reason is 'one plain sentence when the status is not ok';
+comment on column perplexity.effective_cutoffs.p_flat is 'p-value of there being no valley (panel) or no rise (rise)';
+comment on column perplexity.effective_cutoffs.n_topics is 'topics used; for unpaired resources the fewest documents of a month';
+comment on column perplexity.effective_cutoffs.status is 'found, or a word for what stands in the way';
+comment on column perplexity.effective_cutoffs.reason is 'one plain sentence when the status is not found';
+comment on column perplexity.effective_cutoffs.lowest_month is 'the point estimate whatever the status: data, not a finding';
+comment on column perplexity.effective_cutoffs.second_month is 'the other dip, where the status is two-valley';
+comment on column perplexity.effective_cutoffs.first_month is 'first month of the range';
+comment on column perplexity.effective_cutoffs.last_month is 'last month of the range';
+comment on column perplexity.effective_cutoffs.is_default is 'the one row to report for a model and a resource';
 
 create table perplexity.topic_cutoffs (
     model text not null,
@@ -93,25 +144,33 @@ create table perplexity.topic_cutoffs (
     topic text not null,
     reference text not null,
     month date,
+    low80 date,
+    high80 date,
     low95 date,
     high95 date,
     p_value double,
     q_value double,
+    n_edits integer,
     status text not null,
     reason text,
     primary key (model, resource, topic, reference),
     check (p_value between 0 and 1),
-    check (q_value between 0 and 1)
+    check (q_value between 0 and 1),
+    check ((status = 'found') = (month is not null)),
+    check (low95 <= low80 and low80 <= high80 and high80 <= high95)
 );
 comment on table perplexity.topic_cutoffs is 'the effective cutoff of one topic';
 comment on column perplexity.topic_cutoffs.model is 'the model, as users write it';
 comment on column perplexity.topic_cutoffs.resource is 'name of the resource';
 comment on column perplexity.topic_cutoffs.topic is 'the topic';
-comment on column perplexity.topic_cutoffs.reference is 'reference model, or none';
-comment on column perplexity.topic_cutoffs.month is 'the effective cutoff; only where accepted';
-comment on column perplexity.topic_cutoffs.low95 is 'lower end of the 95 % interval';
-comment on column perplexity.topic_cutoffs.high95 is 'upper end of the 95 % interval';
-comment on column perplexity.topic_cutoffs.p_value is 'permutation p-value';
-comment on column perplexity.topic_cutoffs.q_value is 'Benjamini-Hochberg adjusted p-value';
-comment on column perplexity.topic_cutoffs.status is 'ok, or a word for what stands in the way';
-comment on column perplexity.topic_cutoffs.reason is 'one plain sentence when the status is not ok';
+comment on column perplexity.topic_cutoffs.reference is 'reference model';
+comment on column perplexity.topic_cutoffs.month is 'the effective cutoff; only where the topic is resolved';
+comment on column perplexity.topic_cutoffs.low80 is 'lower end of the 80 % interval; only where resolved';
+comment on column perplexity.topic_cutoffs.high80 is 'upper end of the 80 % interval; only where resolved';
+comment on column perplexity.topic_cutoffs.low95 is 'lower end of the 95 % interval; only where resolved';
+comment on column perplexity.topic_cutoffs.high95 is 'upper end of the 95 % interval; only where resolved';
+comment on column perplexity.topic_cutoffs.p_value is 'permutation p-value of the topic having no memory';
+comment on column perplexity.topic_cutoffs.q_value is 'Benjamini-Hochberg adjusted p-value over the topics of the resource';
+comment on column perplexity.topic_cutoffs.n_edits is 'months in which the topic was edited';
+comment on column perplexity.topic_cutoffs.status is 'found, or a word for what stands in the way';
+comment on column perplexity.topic_cutoffs.reason is 'one plain sentence when the status is not found';
