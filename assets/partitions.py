@@ -15,6 +15,7 @@ from strandline.models.keys import model_name, partition_key
 models = dg.DynamicPartitionsDefinition(name="models")
 benchmarks = dg.DynamicPartitionsDefinition(name="benchmarks")
 corpora = dg.DynamicPartitionsDefinition(name="corpora")
+months = dg.MonthlyPartitionsDefinition(start_date="2010-01-01", end_offset=1)
 model_by_benchmark = dg.MultiPartitionsDefinition({"model": models, "benchmark": benchmarks})
 
 COLUMN = {"models": "model", "benchmarks": "benchmark", "corpora": "corpus"}

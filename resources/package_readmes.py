@@ -23,7 +23,7 @@ from strandline.spans.months import snapshot_instant
 from strandline.spans.readme import Artifact, Release
 from strandline.spans.selection import Known
 
-TAIL = 65_536
+TAIL, LONG_TAIL, LARGE_WHEEL = 65_536, 262_144, 1_000_000
 LARGEST_SDIST = 2_000_000
 LARGEST_WHEEL_SENT_WHOLE = 8_000_000
 FAILURES_IN_A_ROW = 5
@@ -65,7 +65,8 @@ class PackageIndex:
         return self._shelf.read_or(artifact.sha256, fetch) if artifact.sha256 else fetch()
 
     def _wheel_metadata(self, artifact: Artifact) -> bytes:
-        reply = self._http.get(artifact.url, byte_range=f"bytes=-{TAIL}", max_bytes=LARGEST_WHEEL_SENT_WHOLE)
+        length = LONG_TAIL if (artifact.size or 0) > LARGE_WHEEL else TAIL
+        reply = self._http.get(artifact.url, byte_range=f"bytes=-{length}", max_bytes=LARGEST_WHEEL_SENT_WHOLE)
         total = _total(reply.headers.get("content-range"), len(reply.content))
         start, tail = total - len(reply.content), reply.content
         place = readme.archive_end(tail, total)

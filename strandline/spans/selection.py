@@ -92,9 +92,12 @@ def judge_month(month: date, versions: Sequence[Version], expected: int | None, 
 
 
 def describe_failures(months: Iterable[Month]) -> str | None:
-    """One line that names each month that was not completed and why; None where all were."""
-    bad = [month for month in months if month.status not in COMPLETE]
-    return "; ".join(f"{m.month:%Y-%m} ({m.status}: {m.reason})" for m in bad) or None
+    """One line that names the months that were not completed and why; None where all were."""
+    causes: dict[str, list[str]] = {}
+    for month in months:
+        if month.status not in COMPLETE:
+            causes.setdefault(f"{month.status}: {month.reason}", []).append(f"{month.month:%Y-%m}")
+    return "; ".join(f"{', '.join(names)} ({cause})" for cause, names in causes.items()) or None
 
 
 def row(version: Version) -> dict[str, object]:

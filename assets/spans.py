@@ -1,0 +1,130 @@
+"""The span tables: which versioned resources there are, and every document as it stood in each month.
+
+Months are partitions. A run without a partition brings all months of all enabled resources up to date; a backfill of
+some months fetches those alone, in one run. Either way only months that are not complete cost anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+
+import dagster as dg
+import polars as pl
+from pydantic import Field
+
+from assets.partitions import months as month_partitions
+from assets.tables import key_of, materialized, table_asset, table_multi_asset
+from resources.configured import NetworkResource, WarehouseResource, rooted
+from resources.registries import configured
+from resources.span_refresh import digest_of, refresh
+from resources.span_settings import SpanListResource
+from resources.span_sources import SOURCES
+from resources.warehouse import Warehouse
+from strandline.spans import Span
+from strandline.spans.selection import COMPLETE, Month, describe_failures
+
+TABLES = ["spans.months", "spans.revisions", "spans.texts"]
+
+
+class SpansConfig(dg.Config):
+    """Which of the enabled resources to bring up to date."""
+
+    resources: list[str] = Field(default=[], description="Only these resources; empty: all that are enabled.")
+
+
+@table_asset("spans.resources", code_version="1")
+def resources_table(
+    warehouse: WarehouseResource, network: NetworkResource, span_list: SpanListResource
+) -> dg.MaterializeResult:
+    """The enabled resources of the settings file."""
+    store, spans = warehouse.open(), span_list.read()
+    with network.open() as http:
+        digests = {s.resource: digest_of(s, SOURCES[s.source](http, rooted(network.cache_dir))) for s in spans}
+    store.replace("spans.resources", _resource_frame(spans, digests))
+    return materialized("spans.resources", resources={span.resource: len(span.months) for span in spans})
+
+
+@table_multi_asset(
+    TABLES,
+    deps=["spans.resources"],
+    partitions_def=month_partitions,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    code_version="1",
+    kinds={"text"},
+)
+def documents(
+    context: dg.AssetExecutionContext,
+    config: SpansConfig,
+    warehouse: WarehouseResource,
+    network: NetworkResource,
+    span_list: SpanListResource,
+) -> Iterator[dg.MaterializeResult]:
+    """The documents of the months asked for; a month that cannot be completed is named at the end, the others stand."""
+    store, wanted = warehouse.open(), _months_of(context)
+    spans = [span for span in span_list.read() if not config.resources or span.resource in config.resources]
+    outcomes: dict[str, list[Month]] = {}
+    with network.open(configured().authorization) as http:
+        for span in spans:
+            source = SOURCES[span.source](http, rooted(network.cache_dir))
+            months = span.months if wanted is None else [month for month in span.months if month in wanted]
+            outcomes[span.resource] = refresh(store, span, source, months, datetime.now(UTC))
+            context.log.info(f"{span.resource}: {len(outcomes[span.resource])} of {len(months)} months were open")
+        requests = dict(http.counters)
+    _settle(context, outcomes, wanted)
+    for table in TABLES:
+        yield materialized(table, **_standing(store, table), requests=requests)
+
+
+def _months_of(context: dg.AssetExecutionContext) -> set[date] | None:
+    """The months of a partitioned run, None where the run is for all of them."""
+    if not (context.has_partition_key or context.has_partition_key_range):
+        return None
+    return {date.fromisoformat(key) for key in context.partition_keys}
+
+
+def _settle(context: dg.AssetExecutionContext, outcomes: dict[str, list[Month]], wanted: set[date] | None) -> None:
+    """Mark finished months as materialized where the run as a whole cannot, and fail naming the unfinished ones."""
+    touched = {month.month for months in outcomes.values() for month in months}
+    bad = {m.month for months in outcomes.values() for m in months if m.status not in COMPLETE}
+    if bad or wanted is None:
+        keys = {month.isoformat() for month in (wanted or touched) - bad} & set(month_partitions.get_partition_keys())
+        for table in TABLES:
+            for key in sorted(keys):
+                context.log_event(dg.AssetMaterialization(key_of(table), partition=key))
+    if bad:
+        named = [f"{name}: {text}" for name, months in outcomes.items() if (text := describe_failures(months))]
+        raise dg.Failure(f"{len(bad)} of {len(wanted or touched)} months are not complete: {'; '.join(named)}")
+
+
+def _standing(store: Warehouse, table: str) -> dict[str, object]:
+    """What the table holds now, for its metadata."""
+    rows = store.query(f"select count(*) as n from {table}").item()
+    if table != "spans.revisions":
+        return {"rows": rows}
+    statuses = store.query("select status, count(*) as n from spans.revisions group by all order by all")
+    return {"rows": rows, "statuses": dict(statuses.iter_rows())}
+
+
+def _resource_frame(spans: Sequence[Span], digests: dict[str, str]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {
+                "resource": span.resource,
+                "kind": span.kind,
+                "source": span.source,
+                "max_tokens": span.max_tokens,
+                "description": span.description or None,
+                "snapshot_day": span.snapshot_day,
+                "first_month": span.months[0],
+                "last_month": span.months[-1],
+                "n_topics": len(span.topics) or None,
+                "settings_sha256": digests[span.resource],
+            }
+            for span in spans
+        ],
+        schema_overrides={"description": pl.String, "n_topics": pl.Int64},
+    )
+
+
+ASSETS = [resources_table, documents]

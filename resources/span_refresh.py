@@ -1,0 +1,157 @@
+"""Brings one versioned resource up to date in the warehouse: only open months, only what is not known.
+
+Batches are committed as they arrive, texts and the rows that name them in one transaction, so a kill loses a batch at
+most. A month that fails keeps what it has, does not hold the others back, and is fetched again by the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import polars as pl
+
+from resources.git_repositories import GitError
+from resources.http import FetchError, MissingContactError
+from resources.span_sources import SpanSource, fingerprint
+from resources.warehouse import Change, Merge, Replace, Warehouse
+from strandline.spans import DeferredError, Span, Version
+from strandline.spans.selection import Known, Month, judge_month, open_months, row, settings_digest
+
+REVISIONS: dict[str, Any] = {
+    "resource": pl.String, "topic": pl.String, "month": pl.Date, "revision": pl.String,
+    "revised_at": pl.Datetime("us", "UTC"), "status": pl.String, "reason": pl.String, "text_sha256": pl.String,
+    "n_chars": pl.Int64, "url": pl.String, "document": pl.String, "content_id": pl.String, "cleaned_by": pl.String,
+}  # fmt: skip
+PER_MONTH = 500
+
+
+def refresh(store: Warehouse, span: Span, source: SpanSource, months: Sequence[date], now: datetime) -> list[Month]:
+    """Fetch what the open ones of these months lack, and say of each of them whether it is complete now.
+
+    Complete months are left alone and are not in the result. Raises MissingContactError and ValueError (a setting that
+    is wrong) before anything is fetched; every other trouble becomes the status of a month.
+    """
+    digest = digest_of(span, source)
+    open_now = [month for month in open_months(span, _done(store, span.resource), digest) if month in set(months)]
+    if not open_now:
+        return []
+    stored = stored_versions(store, span.resource, source.cleaner)
+    known = Known.of(stored)
+    fresh, gave_up = _fetch(store, span, source, open_now, known)
+    current = _current(span, open_now, known, fresh)
+    judged = [judge_month(month, list(current[month].values()), _expected(span), gave_up) for month in open_now]
+    stale = _stale(store, span.resource, open_now, current) if gave_up is None else set()
+    store.write(
+        *(
+            Replace("spans.revisions", _revisions(span, source, current[m].values()), _where(span, m))
+            for m in sorted(stale)
+        ),
+        Merge("spans.months", _months(span.resource, judged, digest, now)),
+    )
+    return judged
+
+
+def digest_of(span: Span, source: SpanSource) -> str:
+    """The digest under which months of this resource count as complete."""
+    return settings_digest(span, f"{source.cleaner}\n{fingerprint(source, span)}")
+
+
+def stored_versions(store: Warehouse, resource: str, cleaner: str) -> list[Version]:
+    """The versions in the warehouse that were made by this cleaning, without their texts."""
+    rows = store.query(
+        "select topic, month, status, reason, revision, revised_at, document, content_id, url, text_sha256, n_chars "
+        "from spans.revisions where resource = ? and cleaned_by = ? order by topic, month",
+        [resource, cleaner],
+    )
+    return [Version(**{**r, "revised_at": _utc(r["revised_at"])}) for r in rows.iter_rows(named=True)]
+
+
+def _fetch(
+    store: Warehouse, span: Span, source: SpanSource, months: Sequence[date], known: Known
+) -> tuple[dict[tuple[str, date], Version], str | None]:
+    """Take the source's batches into the warehouse; what came, and why it stopped early if it did."""
+    fresh: dict[tuple[str, date], Version] = {}
+    try:
+        for batch in source.versions(span, months, known):
+            store.write(*_changes(span, source, batch))
+            fresh |= {(version.topic, version.month): replace(version, text=None) for version in batch}
+    except MissingContactError:
+        raise
+    except (DeferredError, FetchError, GitError) as error:
+        return fresh, str(error)
+    return fresh, None
+
+
+def _current(
+    span: Span, months: Sequence[date], known: Known, fresh: Mapping[tuple[str, date], Version]
+) -> dict[date, dict[str, Version]]:
+    """The versions that make up each month: what came now, and for a listed topic what was known."""
+    current: dict[date, dict[str, Version]] = {month: {} for month in months}
+    listed = set(span.topics)
+    for (topic, month), version in known.versions.items():
+        if month in current and topic in listed:
+            current[month][topic] = version
+    for (topic, month), version in fresh.items():
+        current[month][topic] = version
+    return current
+
+
+def _stale(
+    store: Warehouse, resource: str, months: Sequence[date], current: Mapping[date, Mapping[str, Version]]
+) -> set[date]:
+    """The months that hold rows of documents no longer asked for."""
+    rows = store.query("select topic, month from spans.revisions where resource = ?", [resource])
+    return {month for topic, month in rows.iter_rows() if month in set(months) and topic not in current[month]}
+
+
+def _changes(span: Span, source: SpanSource, versions: Sequence[Version]) -> list[Change]:
+    texts = {v.text_sha256: v.text for v in versions if v.text is not None}
+    frame = pl.DataFrame(
+        {"text_sha256": list(texts), "text": list(texts.values())},
+        schema={"text_sha256": pl.String, "text": pl.String},
+    )
+    return [Merge("spans.texts", frame), Merge("spans.revisions", _revisions(span, source, versions))]
+
+
+def _revisions(span: Span, source: SpanSource, versions: Iterable[Version]) -> pl.DataFrame:
+    rows = [{"resource": span.resource, "cleaned_by": source.cleaner, **row(version)} for version in versions]
+    return pl.DataFrame(rows, schema=REVISIONS)
+
+
+def _months(resource: str, months: Sequence[Month], digest: str, now: datetime) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {
+                "resource": resource,
+                "month": m.month,
+                "status": m.status,
+                "reason": m.reason,
+                "n_documents": m.n_documents,
+                "n_ok": m.n_ok,
+                "settings_sha256": digest,
+                "fetched_at": now,
+            }
+            for m in months
+        ],
+        schema_overrides={"reason": pl.String, "fetched_at": pl.Datetime("us", "UTC")},
+    )
+
+
+def _done(store: Warehouse, resource: str) -> dict[date, tuple[str, str | None]]:
+    rows = store.query("select month, status, settings_sha256 from spans.months where resource = ?", [resource])
+    return {month: (status, digest) for month, status, digest in rows.iter_rows()}
+
+
+def _expected(span: Span) -> int | None:
+    return int(span.options.get("per_month", PER_MONTH)) if span.kind == "unpaired" else None
+
+
+def _where(span: Span, month: date) -> dict[str, Any]:
+    return {"resource": span.resource, "month": month}
+
+
+def _utc(value: datetime | None) -> datetime | None:
+    return value.replace(tzinfo=UTC) if value is not None else None

@@ -1,0 +1,43 @@
+"""The versioned resources that a user lists in ``data/spans.yaml``, and the topic lists that it names."""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import yaml
+
+from resources.schema import ROOT
+from resources.span_sources import SOURCES
+from strandline.spans import Span
+from strandline.spans.settings import spans_of
+
+
+class SpanListResource(dg.ConfigurableResource):
+    """The resources listed in a settings file; those that are not enabled are left out."""
+
+    path: str = "data/spans.yaml"
+
+    def read(self, now: datetime | None = None) -> tuple[Span, ...]:
+        """The enabled resources. ValueError names the file, the resource and the setting that is wrong."""
+        file = ROOT / Path(self.path).expanduser()
+        try:
+            raw = yaml.safe_load(file.read_text(encoding="utf-8"))
+            return spans_of(raw, tuple(SOURCES), read_topics, now or datetime.now(UTC))
+        except (yaml.YAMLError, ValueError, TypeError) as error:
+            raise ValueError(f"{self.path}: {error}") from error
+
+
+def read_topics(path: str) -> list[str]:
+    """The topics in a file: the `title` or `topic` column of a CSV file, else one a line."""
+    file = ROOT / Path(path).expanduser()
+    text = file.read_text(encoding="utf-8")
+    if file.suffix != ".csv":
+        return text.splitlines()
+    rows = csv.DictReader(text.splitlines())
+    column = next((name for name in ("title", "topic") if name in (rows.fieldnames or ())), None)
+    if column is None:
+        raise ValueError(f"{path} has neither a column `title` nor `topic`")
+    return [row[column] for row in rows]
