@@ -31,7 +31,7 @@ class Layout:
 
 LAYOUTS: dict[str, Layout] = {
     "plain": Layout(),
-    "c4": Layout(source_id=("url",), crawled_on=("timestamp",)),
+    "c4": Layout(source_id=("url",), crawled_on=("timestamp", "date")),
     "pile": Layout(source_id=("id", "meta.id"), url=("meta.url",), subcorpus=("meta.pile_set_name",), crawled_on=()),
     "redpajama": Layout(
         text=("text", "raw_content"),

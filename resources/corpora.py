@@ -1,0 +1,141 @@
+"""Training corpora as users list them: their shards, wherever they lie, and the stream of each one's documents.
+
+A shard is one file, opened through fsspec: a local path, `https://…`, `s3://…` and what else is installed. What is in
+a file is read by `corpus_readers`; an installed environment's READMEs by `corpus_environment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import yaml
+
+from resources import corpus_environment
+from resources.corpus_readers import Record, reader_of
+from resources.schema import ROOT
+from strandline.corpus import BrokenRecord, Location
+from strandline.corpus.layouts import Layout
+from strandline.corpus.settings import CorpusPart, CorpusSpec, corpora_of
+
+READER_VERSION = "1"
+"""Raise it when the same file would give other documents: every shard is then read again."""
+
+_STAMPS = ("size", "mtime", "LastModified", "last_modified", "ETag", "etag", "created", "md5", "content_md5")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One file of a corpus and how it is read. `fingerprint` changes when the file or the way of reading it does."""
+
+    corpus: str
+    location: str
+    layout: Layout
+    subcorpus: str | None
+    is_crawl: bool
+    dump_month: date | None
+    fingerprint: str
+    reader: str = "files"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """A name for what is derived from this shard as it is now."""
+        return sha256(f"{self.location}\x1f{self.fingerprint}".encode()).hexdigest()[:24]
+
+
+class CorpusListResource(dg.ConfigurableResource):
+    """The corpora listed in a settings file; those that are not enabled are left out."""
+
+    path: str = "data/corpora.yaml"
+    cache_dir: str = "data/cache/corpora"
+
+    def read(self) -> tuple[CorpusSpec, ...]:
+        """The enabled corpora. ValueError names the file, the corpus and the setting that is wrong."""
+        file = ROOT / Path(self.path).expanduser()
+        try:
+            return corpora_of(yaml.safe_load(file.read_text(encoding="utf-8")))
+        except (yaml.YAMLError, ValueError) as error:
+            raise ValueError(f"{self.path}: {error}") from error
+
+    def find(self, corpus: str) -> CorpusSpec:
+        """The listed corpus of that name; ValueError where it is not listed."""
+        for spec in self.read():
+            if spec.corpus == corpus:
+                return spec
+        raise ValueError(f"{self.path} does not list a corpus named {corpus!r}")
+
+    def cache(self) -> Path:
+        """Where indexes and finished matches are kept."""
+        return ROOT / Path(self.cache_dir).expanduser()
+
+
+def shards(spec: CorpusSpec) -> list[Shard]:
+    """The shards of a corpus, by location.
+
+    Raises FileNotFoundError where a pattern matches nothing, so that a wrong path never looks like an empty corpus.
+    """
+    if spec.reader == "environment":
+        return [_environment(spec)]
+    found = [shard for part in spec.parts for pattern in part.files for shard in _matching(spec.corpus, part, pattern)]
+    by_location = {shard.location: shard for shard in found}
+    return [by_location[location] for location in sorted(by_location)]
+
+
+def read_shard(shard: Shard) -> Iterator[Record]:
+    """The documents and broken records of a shard, streamed. OSError where the file cannot be reached at all."""
+    if shard.reader == "environment":
+        yield from corpus_environment.read()
+        return
+    import fsspec
+
+    read = reader_of(shard.location)
+    if read is None:
+        kinds = "jsonl, json, parquet, warc, wet; compressed or not"
+        yield BrokenRecord(Location(shard.location, "file", 1), "format", f"its name tells no known format ({kinds})")
+        return
+    path = _absolute(shard.location)
+    with fsspec.open(path, "rb", compression=None, **shard.options).open() as file:
+        yield from read(file, shard.location, shard.layout, shard.subcorpus)
+
+
+def _environment(spec: CorpusSpec) -> Shard:
+    return Shard(
+        spec.corpus, "environment", Layout(), "installed", False, None, corpus_environment.fingerprint(), "environment"
+    )
+
+
+def _matching(corpus: str, part: CorpusPart, pattern: str) -> Iterator[Shard]:
+    import fsspec
+
+    system, path = fsspec.core.url_to_fs(_absolute(pattern), **part.options)
+    names = sorted(system.glob(path)) if any(sign in path for sign in "*?[") else [path]
+    found = [(name, system.info(name)) for name in names]
+    files = [(name, info) for name, info in found if info.get("type") == "file"]
+    if not files:
+        raise FileNotFoundError(f"corpus {corpus}: no file matches {pattern}")
+    for name, info in files:
+        location = _shown(system.unstrip_protocol(name), pattern)
+        stamp = [READER_VERSION, repr(part), *(str(info.get(key)) for key in _STAMPS)]
+        digest = sha256("\x1f".join(stamp).encode()).hexdigest()[:24]
+        yield Shard(
+            corpus, location, part.layout, part.subcorpus, part.is_crawl, part.dump_month, digest, options=part.options
+        )
+
+
+def _absolute(pattern: str) -> str:
+    """A path as users write it, relative to the project's root unless absolute; addresses stay as they are."""
+    return pattern if "://" in pattern or "::" in pattern else str(ROOT / Path(pattern).expanduser())
+
+
+def _shown(address: str, pattern: str) -> str:
+    """The location as the user would write it: relative to the project's root where the pattern was."""
+    if "://" in pattern or "::" in pattern:
+        return address
+    path = Path(address.removeprefix("file://"))
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
