@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,11 @@ class CommandError(RuntimeError):
 
 
 def run(options: argparse.Namespace) -> None:
-    """Date the first listed model on real input, step by step, then publish and print the report."""
-    for title, job, partition in _steps(options.model):
-        _execute(title, job, partition)
+    """Date a model on real input, step by step, then publish and print the report."""
+    from assets.first_look import steps
+
+    for step in steps(_model(options.model).name):
+        _execute(step.title, step.job, step.partition)
     _published()
     report(options)
 
@@ -39,29 +41,26 @@ def job(options: argparse.Namespace) -> None:
 
 
 def plan(options: argparse.Namespace) -> None:
-    """Print what ``run`` would ask and score before anything is spent."""
+    """Print what ``run`` would ask of a model before anything is spent."""
     from assets.report import plan_text
-    from resources.configured import defaults
+    from resources.configured import WarehouseResource
 
-    resources = defaults()
-    print(plan_text(resources["warehouse"].open(), resources["model_list"], options.model))
+    print(plan_text(WarehouseResource().open(), _model(options.model)))
 
 
 def report(options: argparse.Namespace) -> None:
     """Print the report of the published results."""
-    from assets.report import report_text
+    from assets.report import full_report
 
-    print(report_text(_published_path(), options.model))
+    print(full_report(_published_copy(), _model(options.model).name))
 
 
 def query(options: argparse.Namespace) -> None:
     """Answer one SQL query from the published copy."""
     import polars as pl
 
-    from resources.warehouse import read_published
-
     with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_width_chars=200, tbl_hide_dataframe_shape=True):
-        print(read_published(_published_path(), options.sql))
+        print(_published_copy().query(options.sql))
 
 
 def ui(options: argparse.Namespace) -> int:
@@ -103,10 +102,11 @@ def rebuild(options: argparse.Namespace) -> None:
     print(f"the warehouse was restored from the published copy; the old file is kept as {aside}; now `make run`")
 
 
-def _steps(model: str | None) -> Iterator[tuple[str, str, str | None]]:
-    from assets.first_look import steps
+def _model(name: str | None) -> Any:
+    from resources.configured import ModelListResource
 
-    yield from steps(_instance(), model)
+    listed = ModelListResource()
+    return listed.find(name) if name else listed.read()[0]
 
 
 def _execute(title: str, job: str, partition: str | None, config: dict[str, Any] | None = None) -> None:
@@ -130,10 +130,11 @@ def _published() -> None:
     WarehouseResource().open().publish()
 
 
-def _published_path() -> Path:
+def _published_copy() -> Any:
     from resources.configured import WarehouseResource
+    from resources.warehouse import PublishedCopy
 
-    return WarehouseResource().open().published
+    return PublishedCopy(WarehouseResource().open().published)
 
 
 def _instance() -> Any:

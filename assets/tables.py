@@ -128,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def _jsonable(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)) and not hasattr(value, "dtype"):
+    if value is None or (isinstance(value, (bool, int, float, str)) and not hasattr(value, "dtype")):
         return value
     if hasattr(value, "item") and getattr(value, "shape", ()) == ():
         return _jsonable(value.item())

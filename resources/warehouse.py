@@ -175,22 +175,28 @@ class Warehouse:
                 lock.release()
 
 
-def read_published(published: Path, sql: str) -> pl.DataFrame:
-    """Answer a reader's query from the published copy, read-only.
+class PublishedCopy:
+    """Read-only access to the readers' copy; it blocks no writer and is never half-written."""
 
-    Raises:
-        WarehouseError: nothing has been published yet.
-        ValueError: DuckDB does not accept the query; the message is DuckDB's.
-    """
-    if not published.exists():
-        raise WarehouseError(f"{published} does not exist yet: run `make run` first")
-    connection = duckdb.connect(str(published), read_only=True)
-    try:
-        return _frame(connection, sql)
-    except duckdb.ProgrammingError as error:
-        raise ValueError(str(error)) from error
-    finally:
-        connection.close()
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def query(self, sql: str, params: Params = None) -> pl.DataFrame:
+        """The rows of one query.
+
+        Raises:
+            WarehouseError: nothing has been published yet.
+            ValueError: DuckDB does not accept the query; the message is DuckDB's.
+        """
+        if not self.path.exists():
+            raise WarehouseError(f"{self.path} does not exist yet: run `make run` first")
+        connection = duckdb.connect(str(self.path), read_only=True)
+        try:
+            return _frame(connection, sql, params)
+        except duckdb.ProgrammingError as error:
+            raise ValueError(str(error)) from error
+        finally:
+            connection.close()
 
 
 def _frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> pl.DataFrame:

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 import yaml
 
-from resources.warehouse import WarehouseError, read_published
+from resources.warehouse import PublishedCopy, WarehouseError
 from tests.fakes.openai_server import FakeOpenAIServer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -66,7 +66,7 @@ class Installation:
         (self.folder / "data" / "models.yaml").write_text(yaml.safe_dump({"models": list(entries)}))
 
     def query(self, sql: str) -> pl.DataFrame:
-        return read_published(self.folder / "data" / "published" / "strandline.duckdb", sql)
+        return PublishedCopy(self.folder / "data" / "published" / "strandline.duckdb").query(sql)
 
 
 def free_port() -> int:

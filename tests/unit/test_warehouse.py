@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from resources.schema import MARTS_DIR, SCHEMA_DIR, tables
-from resources.warehouse import Merge, Replace, Warehouse, WarehouseError, read_published
+from resources.warehouse import Merge, PublishedCopy, Replace, Warehouse, WarehouseError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -245,13 +245,13 @@ def test_a_reader_of_the_published_copy_neither_blocks_a_writer_nor_sees_half_a_
     store.publish()
     assert reader.sql("select count(*) from perplexity.scores").fetchall() == [(10,)]
     reader.close()
-    assert read_published(published, "select count(*) as n from perplexity.scores").item() == 20
+    assert PublishedCopy(published).query("select count(*) as n from perplexity.scores").item() == 20
     assert not list(published.parent.glob(".*"))
 
 
 def test_reading_before_anything_was_published_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match="make run"):
-        read_published(tmp_path / "none.duckdb", "select 1")
+        PublishedCopy(tmp_path / "none.duckdb").query("select 1")
 
 
 def test_a_writer_that_fails_half_way_leaves_the_file_free(tmp_path: Path) -> None:
