@@ -109,15 +109,13 @@ class SearchIndex:
             ((_, address),) = self._searcher.search(query, limit=1, count=False).hits
             yield self._document(address)
 
-    def text_of(self, document_id: str) -> str:
-        """The text of a document of this index by its id. KeyError where there is none."""
+    def document(self, document_id: str) -> Document | None:
+        """The document of that id, or None where this index does not hold it."""
         import tantivy
 
         query = tantivy.Query.term_query(self._schema, "document_id", document_id)
         hits = self._searcher.search(query, limit=1, count=False).hits
-        if not hits:
-            raise KeyError(document_id)
-        return self._document(hits[0][1]).text
+        return self._document(hits[0][1]) if hits else None
 
     def _query(self, words: Counter[str]) -> Any:
         import tantivy

@@ -1,0 +1,245 @@
+"""Mining a corpus shard by shard: indexing, matching and profiling as tasks whose results are files named by content.
+
+A task depends on nothing but its arguments, so any worker can run it, a lost worker repeats only its own task, and a
+second run finds every result and computes nothing. Adding a shard adds the tasks of that shard. What is kept lies under
+one folder; on a cluster without a shared one, a worker that lacks an index builds it from the shard again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from resources.corpora import Shard, read_shard
+from resources.corpus_topics import ResourceTopics
+from resources.search_index import IndexReport, SearchIndex, build
+from strandline.corpus import Document, TopicVersions
+from strandline.corpus.attribution import VersionMatcher
+from strandline.corpus.duplicates import Profile, joined, profile
+from strandline.corpus.settings import Mining
+from strandline.corpus.texts import words
+
+MATCHING_VERSION = "1"
+"""Raise it when the same shard and topics would give other matches."""
+
+HIT_SCHEMA = {
+    "subcorpus": pl.String,
+    "topic": pl.String,
+    "document_id": pl.String,
+    "location": pl.String,
+    "url": pl.String,
+    "source_id": pl.String,
+    "revision": pl.String,
+    "crawled_on": pl.Date,
+    "n_chars": pl.Int32,
+    "bm25_score": pl.Float64,
+    "edits": pl.Int32,
+    "distance": pl.Float64,
+    "months": pl.List(pl.Date),
+    "replaced_share": pl.Float64,
+    "head": pl.String,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOutcome:
+    """What became of a shard: its report, or why it could not be read."""
+
+    shard: Shard
+    report: IndexReport | None
+    reason: str | None = None
+
+
+def index_shard(shard: Shard, cache: str) -> ShardOutcome:
+    """Read a shard and index it, unless that is done. A file that cannot be reached is an outcome, not an exception."""
+    try:
+        return ShardOutcome(shard, build(_folder(shard, cache) / "index", read_shard(shard)))
+    except (OSError, ImportError) as error:
+        return ShardOutcome(shard, None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+
+
+def match_shard(shard: Shard, cache: str, topics: Sequence[TopicVersions], digest: str, mining: Mining) -> pl.DataFrame:
+    """The hits of each topic's query in a shard, and the version that each hit is.
+
+    Args:
+        shard: what is searched; it is indexed first where the cache lacks its index.
+        cache: the folder where results are kept.
+        topics: some topics of a resource.
+        digest: of everything that these topics' matches depend on.
+        mining: the parameters.
+    """
+    file = match_file(shard, cache, digest, mining)
+    if file.exists():
+        return pl.read_parquet(file)
+    folder = _folder(shard, cache) / "index"
+    build(folder, read_shard(shard))
+    index = SearchIndex(folder)
+    rows = [row for topic in topics for row in _topic_rows(index, shard, topic, mining)]
+    frame = pl.DataFrame(rows, schema=HIT_SCHEMA, orient="row")
+    _written(file, frame.write_parquet)
+    return frame
+
+
+def match_file(shard: Shard, cache: str, digest: str, mining: Mining) -> Path:
+    """Where the matches of a shard and a batch of topics are kept."""
+    name = sha256(f"{MATCHING_VERSION}\x1f{digest}\x1f{json.dumps(asdict(mining))}".encode()).hexdigest()[:24]
+    return _folder(shard, cache) / "matches" / f"{name}.parquet"
+
+
+def profile_shard(shard: Shard, cache: str) -> pl.DataFrame:
+    """What is needed of a shard's documents to find duplicates among them and with other shards."""
+    file = _folder(shard, cache) / "profile.parquet"
+    if file.exists():
+        return pl.read_parquet(file)
+    folder = _folder(shard, cache) / "index"
+    build(folder, read_shard(shard))
+    frame = _profile_frame(profile(SearchIndex(folder).documents()))
+    _written(file, frame.write_parquet)
+    return frame
+
+
+def run_here(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    """Run tasks one after the other in this process."""
+    return (function(*task) for task in tasks)
+
+
+Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
+"""How tasks are run: results come in any order, each as soon as it is there."""
+
+
+def index_corpus(shards: Sequence[Shard], cache: str, run: Run = run_here) -> list[ShardOutcome]:
+    """Index every shard that is not indexed yet; outcomes by location."""
+    outcomes = run(index_shard, [(shard, cache) for shard in shards])
+    return sorted(outcomes, key=lambda outcome: outcome.shard.location)
+
+
+def match_corpus(
+    shards: Sequence[Shard], cache: str, topics: ResourceTopics, mining: Mining, run: Run = run_here
+) -> pl.DataFrame:
+    """The best hits of every topic over all shards with their versions. Only what is missing is computed.
+
+    A batch of topics is loaded only where a shard lacks its matches.
+    """
+    merged = []
+    for batch in topics.batches():
+        lacking = [shard for shard in shards if not match_file(shard, cache, batch.digest, mining).exists()]
+        versions = topics.load(batch) if lacking else []
+        frames = list(run(match_shard, [(shard, cache, versions, batch.digest, mining) for shard in lacking]))
+        for shard in shards:
+            if shard not in lacking:
+                frames.append(pl.read_parquet(match_file(shard, cache, batch.digest, mining)))
+        merged.append(merged_hits(frames, mining.top))
+    return pl.concat(merged) if merged else merged_hits([], mining.top)
+
+
+def profile_corpus(shards: Sequence[Shard], cache: str, run: Run = run_here) -> Profile:
+    """The profile of all shards."""
+    return joined([_profile_of(frame) for frame in run(profile_shard, [(shard, cache) for shard in shards])])
+
+
+class CorpusTexts:
+    """The texts of documents by id, from the indexes of the shards that they are in."""
+
+    def __init__(self, shards: Sequence[Shard], cache: str) -> None:
+        self._folders = {shard.location: _folder(shard, cache) / "index" for shard in shards}
+        self._indexes: dict[str, SearchIndex] = {}
+
+    def __call__(self, document_id: str) -> str:
+        """The text. KeyError where no shard holds the document."""
+        return self.document(document_id).text
+
+    def document(self, document_id: str) -> Document:
+        """The document. KeyError where no shard holds it."""
+        place = document_id.split("@", 1)[1].rsplit(":", 1)[0]
+        for location in [place] if place in self._folders else list(self._folders):
+            if location not in self._indexes:
+                self._indexes[location] = SearchIndex(self._folders[location])
+            found = self._indexes[location].document(document_id)
+            if found is not None:
+                return found
+        raise KeyError(document_id)
+
+
+def _topic_rows(index: SearchIndex, shard: Shard, topic: TopicVersions, mining: Mining) -> list[tuple[object, ...]]:
+    matcher = None
+    rows: list[tuple[object, ...]] = []
+    for score, document in index.search(topic.query, mining.top, mining.query_words):
+        matcher = matcher or VersionMatcher(topic, mining.limit)
+        found = matcher.attribute(document.text)
+        rows.append(
+            (
+                document.subcorpus,
+                topic.topic,
+                document.document_id,
+                str(document.location),
+                document.url,
+                document.source_id,
+                document.revision,
+                document.crawled_on or shard.dump_month,
+                len(document.text),
+                score,
+                found.edits if found else None,
+                found.distance if found else None,
+                list(found.months) if found else None,
+                document.replaced,
+                " ".join(words(document.text)[: mining.hit_words]),
+            )
+        )
+    return rows
+
+
+def merged_hits(frames: Sequence[pl.DataFrame], top: int) -> pl.DataFrame:
+    """The best hits of each topic over all shards with their rank; ties stand in order of document id."""
+    if not frames:
+        return pl.DataFrame(schema={**HIT_SCHEMA, "bm25_rank": pl.Int32})
+    ordered = pl.concat(frames).sort(["topic", "bm25_score", "document_id"], descending=[False, True, False])
+    ranked = ordered.with_columns(bm25_rank=pl.int_range(1, pl.len() + 1).over("topic").cast(pl.Int32))
+    return ranked.filter(pl.col("bm25_rank") <= top)
+
+
+def _folder(shard: Shard, cache: str) -> Path:
+    return Path(cache) / shard.key
+
+
+def _written(file: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file so that it is there only when it is whole."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    making = file.with_name(f".{file.name}.{os.getpid()}")
+    write(making)
+    making.replace(file)
+
+
+def _profile_frame(found: Profile) -> pl.DataFrame:
+    ends = found.span_counts.cumsum()
+    return pl.DataFrame(
+        {
+            "id": found.ids,
+            "location": found.locations,
+            "url": pl.Series(found.urls, dtype=pl.String),
+            "forms": pl.Series(found.forms, dtype=pl.Array(pl.UInt64, found.forms.shape[1])),
+            "keys": pl.Series(found.keys, dtype=pl.Array(pl.UInt64, found.keys.shape[1])),
+            "spans": pl.Series(
+                [found.spans[end - count : end] for end, count in zip(ends, found.span_counts, strict=True)],
+                dtype=pl.List(pl.UInt64),
+            ),
+        }
+    )
+
+
+def _profile_of(frame: pl.DataFrame) -> Profile:
+    return Profile(
+        ids=frame["id"].to_list(),
+        locations=frame["location"].to_list(),
+        urls=frame["url"].to_list(),
+        forms=frame["forms"].to_numpy(),
+        keys=frame["keys"].to_numpy(),
+        spans=frame["spans"].explode().drop_nulls().to_numpy(),
+        span_counts=frame["spans"].list.len().cast(pl.Int64).to_numpy(),
+    )
