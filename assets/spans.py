@@ -127,4 +127,22 @@ def _resource_frame(spans: Sequence[Span], digests: dict[str, str]) -> pl.DataFr
     )
 
 
+@dg.asset_check(
+    asset=key_of("spans.revisions"),
+    name="no_contradictions",
+    description="Every text that a version names is stored, and no version is younger than its month's instant.",
+    blocking=True,
+)
+def no_contradictions(warehouse: WarehouseResource) -> dg.AssetCheckResult:
+    """Judge the whole table: what no expectation on one column can say."""
+    found = warehouse.open().query("select * from spans.contradictions order by all")
+    rows = [f"{row['resource']} {row['topic']} {row['month']}: {row['what']}" for row in found.iter_rows(named=True)]
+    return dg.AssetCheckResult(
+        passed=not rows,
+        description=f"{len(rows)} versions contradict: {rows[0]}" if rows else "no version contradicts",
+        metadata={"n_contradictions": len(rows), "samples": dg.MetadataValue.json(rows[:10])},
+    )
+
+
 ASSETS = [resources_table, documents]
+CHECKS = [no_contradictions]

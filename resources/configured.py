@@ -14,6 +14,7 @@ from resources.asking import Asker, open_asker
 from resources.chat import Patience
 from resources.http import Http, Limits
 from resources.schema import ROOT
+from resources.span_settings import SpanListResource
 from resources.warehouse import Warehouse
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
@@ -93,6 +94,7 @@ def defaults() -> dict[str, object]:
         "warehouse": WarehouseResource(),
         "model_list": ModelListResource(),
         "network": NetworkResource(),
+        "span_list": SpanListResource(),
         "asking": AskingResource(),
     }
 
