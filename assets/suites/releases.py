@@ -41,8 +41,8 @@ SUITES: dict[str, Suite] = {
             Expect("ExpectColumnUniqueValueCountToBeBetween", column="released_on", min_value=300),
             Expect("ExpectColumnUniqueValueCountToBeBetween", column="project", min_value=100),
             Expect("ExpectColumnValuesToNotBeNull", column="decoy_version", mostly=0.9),
-            Expect("ExpectColumnValuesToMatchRegex", column="version", regex=r"^\d+(\.\d+){1,3}$"),
-            Expect("ExpectColumnValuesToMatchRegex", column="decoy_version", regex=r"^\d+(\.\d+){1,3}$"),
+            Expect("ExpectColumnValuesToMatchRegex", column="version", regex=r"^\d+(?:\.\d+){1,3}$"),
+            Expect("ExpectColumnValuesToMatchRegex", column="decoy_version", regex=r"^\d+(?:\.\d+){1,3}$"),
             Expect("ExpectColumnValuesToMatchRegex", column="prompt", regex=r"^Had .+ released version \S+ yet\?$"),
             Expect("ExpectColumnMinToBeBetween", column="position", min_value=0, max_value=0),
         )

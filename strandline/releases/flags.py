@@ -49,10 +49,16 @@ def flagged(releases: Iterable[Release], today: date) -> list[Release]:
         projects[release.ecosystem, release.package].append(release)
     done: list[Release] = []
     for members in projects.values():
-        told = [replace(r, flags=tuple(f for f in r.flags if f not in COMPUTED)) for r in members]
+        told = [_without_computed(r) for r in members]
         context = {r.version for r in backfilled(told)}, {r.version for r in telling_date(told)}
         done.extend(_flag_one(release, today, *context) for release in told)
     return done
+
+
+def _without_computed(release: Release) -> Release:
+    if COMPUTED.isdisjoint(release.flags):
+        return release
+    return replace(release, flags=tuple(flag for flag in release.flags if flag not in COMPUTED))
 
 
 def _flag_one(release: Release, today: date, late: set[str], dated: set[str]) -> Release:
