@@ -49,6 +49,10 @@ class Rules:
     max_rounds: int = 30
 
 
+VARIANTS = {"modelclock": Rules(), "modelclock_reference": Rules(noisy_rule="all_answers")}
+"""The method as its description reads, and as its reference program computes (M49)."""
+
+
 @dataclass(frozen=True)
 class Probe:
     """What one day answered in one round: YES and answered counts of real and decoy questions."""

@@ -1,0 +1,166 @@
+"""The release probe: questions put to a model, and the boundary that its answers have.
+
+Asking stores every exchange as it lands and resumes where it stopped; the same settings ask the same questions once.
+Both estimators are computed from whatever a run has.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from functools import cache
+
+import dagster as dg
+from pydantic import Field
+
+from assets import pictures
+from assets.partitions import models, name_of
+from assets.tables import materialized, table_multi_asset
+from resources.configured import AskingResource, ModelListResource, WarehouseResource
+from resources.probe_rows import (
+    Reader,
+    Recorder,
+    Run,
+    boundary_changes,
+    chosen,
+    current_run,
+    new_run,
+    read_calendar,
+    stored_boundaries,
+    stored_rounds,
+    tool_version,
+)
+from strandline.models import ModelSpec
+from strandline.probe import RoundReply, StoredRound
+from strandline.probe.boundaries import date_run
+from strandline.probe.figures import probe_figure
+from strandline.probe.report import report
+from strandline.probe.runs import POLICIES, Settings, policy_for
+from strandline.probe.session import Budget, Plan, Policy, Session, Spent, plan, run_session
+
+ASKED = ["probe.runs", "probe.rounds", "probe.answers"]
+DATED = ["probe.posteriors", "probe.boundaries"]
+
+
+class AskConfig(dg.Config):
+    """How a model is asked. Another policy or seed is another run; ceilings count what earlier sessions used."""
+
+    policy: str = Field(default="calibrated", description=f"What chooses the questions: {', '.join(POLICIES)}.")
+    seed: int = Field(default=0, description="Breaks ties and sets where the default policy explores.")
+    max_questions: int | None = Field(default=None, description="Ceiling on the questions of this run.")
+    max_tokens: int | None = Field(default=None, description="Ceiling on prompt and reply tokens of this run.")
+    max_cost: float | None = Field(default=None, description="Ceiling on cost, where data/models.yaml has a price.")
+
+
+class DateConfig(dg.Config):
+    """Which estimators date a model's current run."""
+
+    estimators: list[str] = Field(
+        default=["calibrated", "modelclock"], description="calibrated, modelclock, modelclock_reference."
+    )
+
+
+@table_multi_asset(
+    ASKED, deps=["releases.probe_items", "models.models"], partitions_def=models, code_version="1", pool="model"
+)
+def probe_answers(
+    context: dg.AssetExecutionContext,
+    config: AskConfig,
+    warehouse: WarehouseResource,
+    model_list: ModelListResource,
+    asking: AskingResource,
+) -> Iterator[dg.MaterializeResult]:
+    """Ask a model about dated releases, round by round, until the policy or a ceiling ends it."""
+    store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
+    budget = Budget(config.max_questions, config.max_tokens, config.max_cost)
+    run, policy, stored = standing(store, spec, Settings(config.policy, config.seed))
+    ahead = plan(policy, stored, budget, reply_tokens=_reply_tokens(spec)).text()
+    context.log.info(f"plan for {spec.name}\n{ahead}")
+    recorder = Recorder(store, run, stored)
+    session = _ask(context, spec, asking, policy, recorder, budget)
+    if not recorder.rounds:
+        raise dg.Failure(f"{spec.name}: nothing was asked: {session.reason}", allow_retries=False)
+    recorder.tell(session.status, session.reason)
+    if session.status == "interrupted":
+        raise dg.Failure(f"{spec.name}: {session.reason}. What was answered is kept; run it again to go on.")
+    for name in ASKED:
+        yield materialized(name, run_id=run.run_id, plan=ahead, rounds=len(session.rounds), standing=session.reason)
+
+
+def standing(reader: Reader, spec: ModelSpec, settings: Settings) -> tuple[Run, Policy, list[StoredRound]]:
+    """The run that these settings mean for a model, its policy, and what it has asked so far."""
+    calendar = read_calendar(reader)
+    run = chosen(reader, new_run(spec, settings, calendar, tool_version()))
+    return run, policy_for(settings, calendar), stored_rounds(reader, run)
+
+
+def planned(reader: Reader, spec: ModelSpec, settings: Settings | None = None) -> Plan:
+    """What dating a model would take at most from here; asks and stores nothing."""
+    _, policy, stored = standing(reader, spec, settings or Settings())
+    return plan(policy, stored, reply_tokens=_reply_tokens(spec))
+
+
+def _reply_tokens(spec: ModelSpec) -> int:
+    return spec.max_response_tokens if spec.ask == "chat" else 0
+
+
+def _ask(
+    context: dg.AssetExecutionContext,
+    spec: ModelSpec,
+    asking: AskingResource,
+    policy: Policy,
+    recorder: Recorder,
+    budget: Budget,
+) -> Session:
+    """The session; the model is loaded, or its endpoint opened, when the first question is put."""
+
+    def progress(done: StoredRound, used: Spent) -> None:
+        context.log.info(
+            f"round {done.replicate + 1}.{done.number + 1}: {done.reply.status}; {used.questions:,} questions, "
+            f"{used.tokens:,} tokens so far"
+        )
+
+    with ExitStack() as stack:
+
+        @cache
+        def asker() -> object:
+            return stack.enter_context(closing(asking.open(spec)))
+
+        def ask(questions: list) -> RoundReply:
+            return asker().ask(questions)
+
+        return run_session(policy, ask, recorder.store, stored=recorder.rounds, budget=budget, progress=progress)
+
+
+@table_multi_asset(DATED, deps=ASKED, partitions_def=models, code_version="1", follows=True)
+def probe_boundaries(
+    context: dg.AssetExecutionContext, config: DateConfig, warehouse: WarehouseResource
+) -> Iterator[dg.MaterializeResult]:
+    """Date the answers of a model's current run with every estimator, show why, and what it does not mean."""
+    store, model = warehouse.open(), name_of(context.partition_key)
+    run = current_run(store, model)
+    if run is None:
+        raise dg.Failure(f"{model} has not been asked yet: materialize {ASKED[0]} for it first", allow_retries=False)
+    stored = stored_rounds(store, run)
+    dated = [date_run(name, run.calendar, stored, seed=run.settings.seed) for name in config.estimators]
+    boundaries, masses = [b for b, _ in dated], [m for _, m in dated]
+    store.write(*boundary_changes(run, boundaries, masses))
+    place = ("probe", context.partition_key)
+    shown = pictures.picture(probe_figure(model, boundaries, masses, stored), *place, folder=pictures.REPORTS)
+    text = pictures.report_text(report(run.header, boundaries, stored), *place, folder=pictures.REPORTS)
+    found = {b.estimator: f"{b.label} ({b.status})" for b in boundaries}
+    yield materialized("probe.posteriors", run_id=run.run_id, positions=len(run.days), **shown)
+    yield materialized("probe.boundaries", run_id=run.run_id, **found, **shown, **text)
+
+
+def stored_report(reader: Reader, model: str, *, with_rounds: bool = False) -> str | None:
+    """The report of a model's current run from stored rows; None where it has not been dated."""
+    run = current_run(reader, model)
+    rows = reader.query(
+        "select * from probe.boundaries where model = ? and run_id = ? order by estimator",
+        [model, run.run_id if run else ""],
+    )
+    if run is None or rows.is_empty():
+        return None
+    return report(run.header, stored_boundaries(rows), stored_rounds(reader, run), with_rounds=with_rounds)
+
+
+ASSETS = [probe_answers, probe_boundaries]
