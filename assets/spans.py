@@ -4,8 +4,6 @@ Months are partitions. A run without a partition brings all months of all enable
 some months fetches those alone, in one run. Either way only months that are not complete cost anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 
