@@ -10,24 +10,19 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from assets.partitions import add, key_for, models
+from assets.partitions import key_for
 from assets.probe import ASSETS, planned, stored_report
-from assets.quality import checks
 from assets.suites.probe import SUITES
-from resources.configured import ModelListResource, WarehouseResource
 from resources.probe_rows import current_run, stored_rounds
 from resources.validation import validate
-from resources.warehouse import Warehouse
 from strandline.models.spec import parse_models
 from strandline.probe.calendar import Calendar, synthetic_calendar
 from strandline.probe.report import LIMITS
+from tests.fakes.probe_house import House
 from tests.fakes.scripted_asker import ScriptedAsker, knows_until
 
 MODEL = "org/tiny:1"
-LISTED = f"""
-models:
-  - {{name: "{MODEL}", backend: transformers, source: "folder:x", ask: likelihood, provider: a house}}
-"""
+ENTRY = f'{{name: "{MODEL}", backend: transformers, source: "folder:x", ask: likelihood, provider: a house}}'
 TABLES = ("runs", "rounds", "answers", "posteriors", "boundaries")
 
 
@@ -36,63 +31,10 @@ def calendar() -> Calendar:
     return synthetic_calendar(240, seed=5)
 
 
-def item_rows(calendar: Calendar) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            {
-                "dataset_version": calendar.dataset_version,
-                "position": position,
-                "released_on": item.released_on,
-                "project": item.project,
-                "version": item.version,
-                "decoy_version": item.decoy_version,
-                "decoy_kind": "patch_jump",
-                "salience_rank": item.salience_rank + 1,
-                "prompt": "as asked",
-            }
-            for position, items in enumerate(calendar.items)
-            for item in items
-        ]
-    )
-
-
-class House:
-    """A warehouse with a calendar, one listed model, and Dagster's memory of runs."""
-
-    def __init__(self, folder: Path, calendar: Calendar) -> None:
-        (folder / "models.yaml").write_text(LISTED, encoding="utf-8")
-        self.folder, self.instance = folder, dg.DagsterInstance.ephemeral()
-        add(self.instance, models, [MODEL])
-        self.warehouse_resource = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
-        self.store: Warehouse = self.warehouse_resource.open()
-        self.store.replace("releases.probe_items", item_rows(calendar))
-
-    def date(self, asker: ScriptedAsker, *, checked: bool = False, **config: Any) -> dg.ExecuteInProcessResult:
-        """Ask and date the model, with or without the blocking checks."""
-        return dg.materialize(
-            [*ASSETS, *(checks(ASSETS, SUITES) if checked else [])],
-            partition_key=key_for(MODEL),
-            instance=self.instance,
-            resources={
-                "warehouse": self.warehouse_resource,
-                "model_list": ModelListResource(path=str(self.folder / "models.yaml")),
-                "asking": dg.ResourceDefinition.hardcoded_resource(asker),
-            },
-            run_config={"ops": {ASSETS[0].op.name: {"config": config}}},
-            raise_on_error=False,
-        )
-
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        return self.store.query(sql).to_dicts()
-
-    def digests(self) -> dict[str, str]:
-        return {name: self.store.digest(f"probe.{name}") for name in TABLES}
-
-
 @pytest.fixture
 def house(tmp_path: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> House:
     monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
-    return House(tmp_path, calendar)
+    return House(tmp_path, calendar, MODEL, ENTRY)
 
 
 @dataclass
@@ -110,7 +52,7 @@ def dated(tmp_path_factory: pytest.TempPathFactory, calendar: Calendar) -> Itera
     folder, cutoff = tmp_path_factory.mktemp("dated"), calendar.days[150]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("assets.pictures.REPORTS", folder / "reports")
-        house, asker = House(folder, calendar), ScriptedAsker(knows_until(cutoff))
+        house, asker = House(folder, calendar, MODEL, ENTRY), ScriptedAsker(knows_until(cutoff))
         yield Dated(house, asker, house.date(asker, checked=True), cutoff)
 
 
@@ -147,11 +89,11 @@ def test_every_round_and_answer_is_a_row(dated: Dated, calendar: Calendar) -> No
 
 def test_a_second_run_with_nothing_new_opens_no_model_and_changes_no_row(house: House, calendar: Calendar) -> None:
     assert house.date(ScriptedAsker(knows_until(calendar.days[150]))).success
-    before = house.digests()
+    before = house.digests(TABLES)
     again = ScriptedAsker(knows_until(calendar.days[150]))
     assert house.date(again).success
     assert (again.opened, again.calls) == (0, [])
-    assert house.digests() == before
+    assert house.digests(TABLES) == before
 
 
 @pytest.mark.slow
@@ -159,7 +101,7 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_as_an_undisturbed_one(
     house: House, calendar: Calendar, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     rule = knows_until(calendar.days[150])
-    undisturbed = House(tmp_path_factory.mktemp("whole"), calendar)
+    undisturbed = House(tmp_path_factory.mktemp("whole"), calendar, MODEL, ENTRY)
     assert undisturbed.date(ScriptedAsker(rule)).success
     killed, resumed = ScriptedAsker(rule, dies_at=5), ScriptedAsker(rule)
     assert not house.date(killed).success
@@ -187,7 +129,7 @@ def test_a_failed_exchange_stops_the_run_and_the_same_questions_are_put_again(ho
 def test_a_ceiling_ends_the_run_a_higher_one_takes_it_further_and_the_plan_shrinks(
     house: House, calendar: Calendar
 ) -> None:
-    rule, [spec] = knows_until(calendar.days[150]), parse_models(LISTED)
+    rule, [spec] = knows_until(calendar.days[150]), parse_models(house.listed)
     assert planned(house.store, spec).questions_left == 864
     assert house.date(ScriptedAsker(rule), max_questions=80).success
     [run] = house.rows("select status, rounds, questions from probe.runs")
@@ -296,7 +238,7 @@ def test_dating_before_asking_is_refused_by_name(house: House) -> None:
         [ASSETS[1]],
         partition_key=key_for(MODEL),
         instance=house.instance,
-        resources={"warehouse": house.warehouse_resource},
+        resources={"warehouse": house.warehouse},
         raise_on_error=False,
     )
     assert not result.success
