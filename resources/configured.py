@@ -13,6 +13,7 @@ from pydantic import Field
 from resources.asking import Asker, open_asker
 from resources.chat import Patience
 from resources.http import Http, Limits
+from resources.reference_settings import ReferenceResource
 from resources.schema import ROOT
 from resources.span_settings import SpanListResource
 from resources.warehouse import Warehouse
@@ -96,6 +97,7 @@ def defaults() -> dict[str, object]:
         "network": NetworkResource(),
         "span_list": SpanListResource(),
         "asking": AskingResource(),
+        "references": ReferenceResource(),
     }
 
 

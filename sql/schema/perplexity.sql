@@ -66,6 +66,7 @@ create table perplexity.reference_tests (
     rank integer not null,
     kind text not null,
     tokenization text,
+    texts_digest text,
     n_texts integer not null,
     is_usable boolean not null,
     status text not null,
@@ -84,6 +85,7 @@ comment on column perplexity.reference_tests.reference is 'the reference, under 
 comment on column perplexity.reference_tests.rank is 'order of preference; the first usable one is reported';
 comment on column perplexity.reference_tests.kind is 'ngram (cross-fitted on the resource) or model (any scored model)';
 comment on column perplexity.reference_tests.tokenization is 'what an ngram reference counts: the model''s own tokens, or words';
+comment on column perplexity.reference_tests.texts_digest is 'digest of the texts and settings that an ngram reference was fitted on';
 comment on column perplexity.reference_tests.n_texts is 'distinct texts it has a score for';
 comment on column perplexity.reference_tests.is_usable is 'false where it has a cutoff of its own or no scores';
 comment on column perplexity.reference_tests.status is 'its own status without a reference; found means that it must not be used';

@@ -111,13 +111,18 @@ def bucket_cutoffs(
     """
     rows = [_lowest_bucket(target, months), _risen(target, NO_REFERENCE, months, seed)]
     for name, reference in references.items():
-        own = _risen(reference, NO_REFERENCE, months, seed)
+        own = bucket_test(reference, months, seed=seed)
         keys = ["month", "topic"]
         both = target.join(reference.select(*keys, other="mean_nll"), on=keys).with_columns(
             mean_nll=pl.col("mean_nll") - pl.col("other")
         )
         rows.append(_unless_dated(_risen(both, name, months, seed), own))
     return _marked(rows, "rise", "rise")
+
+
+def bucket_test(reference: pl.DataFrame, months: Sequence[date], *, seed: int = 1) -> EffectiveCutoff:
+    """Whether a reference's own scores of an unpaired resource rise: ``found`` means: do not use it."""
+    return _risen(reference, NO_REFERENCE, months, seed)
 
 
 def bucket_series(buckets: Sequence[Floats]) -> Floats:

@@ -131,6 +131,11 @@ def curve_panels(panels: Sequence[CurvePanel], subtitle: str = "") -> Figure:
     return figure
 
 
+def model_curves(model: str, lines: Mapping[str, CurveLine]) -> Figure:
+    """One model: a panel for each resource that it was scored on."""
+    return curve_panels([CurvePanel(f"{model} on {name}", [line]) for name, line in lines.items()], " ")
+
+
 def size_suites(suites: Mapping[str, Sequence[CurveLine]]) -> Figure:
     """Fig 5: one panel a family, its models from light (smallest) to dark (largest)."""
     from matplotlib import colormaps

@@ -38,7 +38,7 @@ class Document:
 
     topic: str
     key: str
-    tokens: Sequence[int]
+    tokens: Sequence[int] | Ints
     skip: int = 1
 
 
@@ -107,23 +107,35 @@ def crossfit_scores(
     """
     if not 0 < discount < 1 or order < 1 or folds < 2:
         raise ValueError(f"order, folds and discount must be >= 1, >= 2 and in (0, 1): {order}, {folds}, {discount}")
-    blocks = fold_of([document.topic for document in documents], max(1, -(-len({d.topic for d in documents}) // BLOCK)))
     scores: dict[tuple[str, str], ReferenceScore] = {}
-    for block in range(max(blocks.values(), default=0) + 1):
-        members = [document for document in documents if blocks[document.topic] == block]
+    for block in blocks_of([document.topic for document in documents]):
+        members = [document for document in documents if document.topic in block]
         scores |= _block_scores(members, vocabulary, order, folds, discount)
     keys = dict.fromkeys((document.topic, document.key) for document in documents)
     return [scores[key] for key in keys if key in scores]
 
 
+def blocks_of(topics: Sequence[str]) -> list[frozenset[str]]:
+    """Parts of at most 400 topics that are fitted on their own, decided by the topics' names alone.
+
+    A caller with many texts may fetch and score one block after the other, with the same result.
+    """
+    number = fold_of(topics, max(1, -(-len(set(topics)) // BLOCK)))
+    blocks: dict[int, set[str]] = {}
+    for topic, block in number.items():
+        blocks.setdefault(block, set()).add(topic)
+    return [frozenset(blocks[block]) for block in sorted(blocks)]
+
+
 def _block_scores(
     documents: Sequence[Document], vocabulary: int | None, order: int, folds: int, discount: float
 ) -> dict[tuple[str, str], ReferenceScore]:
-    distinct = {(document.topic, tuple(document.tokens), document.skip): document for document in documents}
+    keys = [(d.topic, d.skip, np.asarray(d.tokens, dtype=np.int64).tobytes()) for d in documents]
+    distinct = dict(zip(keys, documents, strict=True))
     means = dict(zip(distinct, _scored(list(distinct.values()), vocabulary, order, folds, discount), strict=True))
     scores: dict[tuple[str, str], ReferenceScore] = {}
-    for document in documents:
-        mean, n_tokens = means[document.topic, tuple(document.tokens), document.skip]
+    for key, document in zip(keys, documents, strict=True):
+        mean, n_tokens = means[key]
         if n_tokens > 0:
             scores[document.topic, document.key] = ReferenceScore(document.key, mean, n_tokens)
     return scores
@@ -147,11 +159,13 @@ def _scored(
     return _document_means(distinct, nll)
 
 
-def word_ids(texts: Sequence[str]) -> list[list[int]]:
-    """Ids of words, numbers and marks: a stand-in tokenization where the target's own is out of reach."""
+def word_ids(texts: Sequence[str], vocabulary: dict[str, int]) -> list[list[int]]:
+    """Ids of words, numbers and marks, a stand-in where the target's own tokens are out of reach.
+
+    ``vocabulary`` holds the ids given so far, and new words are added to it.
+    """
     from re import findall
 
-    vocabulary: dict[str, int] = {}
     return [[vocabulary.setdefault(word, len(vocabulary)) for word in findall(r"\w+|[^\w\s]", text)] for text in texts]
 
 

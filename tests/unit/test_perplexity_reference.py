@@ -148,5 +148,7 @@ def test_a_text_without_a_token_to_score_has_no_score() -> None:
 
 
 def test_words_stand_in_for_tokens_and_names_tell_resource_and_tokenizer() -> None:
-    assert word_ids(["a b, a", "b!"]) == [[0, 1, 2, 0], [1, 3]]
+    vocabulary: dict[str, int] = {}
+    assert word_ids(["a b, a"], vocabulary) == [[0, 1, 2, 0]]
+    assert word_ids(["b!"], vocabulary) == [[1, 3]]
     assert reference_name("readme", "ab12") == "ngram5-crossfit:readme:ab12"

@@ -1,0 +1,140 @@
+"""Scores of the cross-fitted n-gram reference: texts out of the warehouse, scores into it, block by block.
+
+The method belongs to ``strandline.perplexity.reference``. Nothing is fitted again while the texts, the tokenizer and
+the method stay the same, which a row of ``perplexity.reference_tests``, written afterwards, says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+import polars as pl
+
+from resources.warehouse import Merge, Replace, Warehouse
+from strandline.perplexity.reference import (
+    NGRAM_VERSION,
+    Document,
+    ReferenceScore,
+    blocks_of,
+    crossfit_scores,
+    reference_name,
+    word_ids,
+)
+
+DTYPE = "float64"
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How texts become the ids that an n-gram reference counts.
+
+    ``name`` tells tokenizers apart; ``ids`` gives the first so many ids of each text, BOS included where the model puts
+    one before a text; ``vocabulary`` is the number of ids that exist, None where it is open.
+    """
+
+    name: str
+    ids: Callable[[Sequence[str], int], list[list[int]]]
+    bos_id: int | None = None
+    vocabulary: int | None = None
+
+
+@dataclass(frozen=True)
+class NgramReference:
+    """The stored reference of a resource: the name of its scores, what it was fitted on, and texts scored."""
+
+    name: str
+    texts_digest: str
+    n_texts: int
+    is_new: bool
+
+
+def words_encoder() -> Encoder:
+    """Words and marks in place of tokens, for models whose tokenizer is out of reach: nearly the same span of text."""
+
+    vocabulary: dict[str, int] = {}
+
+    def ids(texts: Sequence[str], max_tokens: int) -> list[list[int]]:
+        return [found[:max_tokens] for found in word_ids(texts, vocabulary)]
+
+    return Encoder("words", ids)
+
+
+def ngram_reference(store: Warehouse, resource: str, encoder: Encoder) -> NgramReference | None:
+    """The n-gram reference of a resource, fitted and stored where it is not there; None for fewer than two topics."""
+    topics, max_tokens, texts = _standing(store, resource)
+    if len(topics) < 2:
+        return None
+    name = reference_name(resource, encoder.name)
+    digest = sha256(f"{NGRAM_VERSION} {encoder.name} {max_tokens} {texts}".encode()).hexdigest()[:16]
+    known = _known(store, name, digest)
+    if known is not None:
+        return NgramReference(name, digest, known, False)
+    n_texts = 0
+    for number, block in enumerate(blocks_of(topics)):
+        rows = _score_rows(
+            name, max_tokens, encoder, _block_scores(store, resource, sorted(block), encoder, max_tokens)
+        )
+        store.write(Merge("perplexity.scores", rows) if number else Replace("perplexity.scores", rows, {"model": name}))
+        n_texts += rows.height
+    return NgramReference(name, digest, n_texts, True)
+
+
+def _standing(store: Warehouse, resource: str) -> tuple[list[str], int, str]:
+    rows = store.query(
+        "with held as (select distinct topic, text_sha256 from spans.revisions where resource = ? and status = 'ok') "
+        "select topic, max(max_tokens) as max_tokens, md5(string_agg(text_sha256, ' ' order by text_sha256)) as digest "
+        "from held, spans.resources where resources.resource = ? group by topic order by topic",
+        [resource, resource],
+    )
+    texts = sha256(repr(rows.select("topic", "digest").rows()).encode()).hexdigest()
+    return rows["topic"].to_list(), int(rows["max_tokens"].max() or 0), texts  # type: ignore[arg-type]
+
+
+def _known(store: Warehouse, name: str, digest: str) -> int | None:
+    found = store.query(
+        "select max(n_texts) as n_texts from perplexity.reference_tests where reference = ? and texts_digest = ?",
+        [name, digest],
+    ).item()
+    held = store.query("select count(*) from perplexity.scores where model = ?", [name]).item()
+    return int(found) if found is not None and held >= found else None
+
+
+def _block_scores(
+    store: Warehouse, resource: str, topics: list[str], encoder: Encoder, max_tokens: int
+) -> list[ReferenceScore]:
+    documents: list[Document] = []
+    for first in range(0, len(topics), 50):
+        rows = store.query(
+            "with held as (select distinct topic, text_sha256 from spans.revisions "
+            "where resource = ? and status = 'ok' and list_contains(?, topic)) "
+            "select topic, text_sha256, text from held join spans.texts using (text_sha256) order by all",
+            [resource, topics[first : first + 50]],
+        )
+        for topic, key, ids in zip(
+            rows["topic"], rows["text_sha256"], encoder.ids(rows["text"].to_list(), max_tokens), strict=True
+        ):
+            whole = ids if encoder.bos_id is None else [encoder.bos_id, *ids]
+            documents.append(Document(topic, key, np.asarray(whole, dtype=np.int64)))
+    return crossfit_scores(documents, vocabulary=encoder.vocabulary) if len(topics) > 1 else []
+
+
+def _score_rows(name: str, max_tokens: int, encoder: Encoder, scores: Sequence[ReferenceScore]) -> pl.DataFrame:
+    first = {score.key: score for score in reversed(scores)}
+    return pl.DataFrame(
+        {
+            "model": name,
+            "text_sha256": list(first),
+            "max_tokens": max_tokens,
+            "n_tokens": [score.n_tokens for score in first.values()],
+            "mean_nll": [score.mean_nll for score in first.values()],
+            "perplexity": [float(np.exp(score.mean_nll)) for score in first.values()],
+            "status": "ok",
+            "dtype": DTYPE,
+            "prefix_token": encoder.bos_id,
+            "scorer_version": f"ngram-{NGRAM_VERSION}",
+        },
+        schema_overrides={"prefix_token": pl.Int64},
+    )

@@ -1,0 +1,125 @@
+-- What people ask of scores, curves and cutoffs.
+
+-- A row is a version of a document (any status) with its score under the model, NULL where there is none. Of several
+-- number formats the one with the most scores counts.
+create or replace macro perplexity.versions_of(model_name) as table
+with formats as (
+    select dtype from perplexity.scores where model = model_name group by dtype order by count(*) desc, dtype limit 1
+),
+scored as (
+    select text_sha256, max_tokens, mean_nll
+    from perplexity.scores
+    join formats using (dtype)
+    where model = model_name and status = 'ok'
+)
+select
+    revisions.resource,
+    resources.kind,
+    revisions.topic,
+    revisions.month,
+    revisions.text_sha256,
+    scored.mean_nll
+from spans.revisions
+join spans.resources using (resource)
+left join scored
+    on scored.text_sha256 = revisions.text_sha256
+    and scored.max_tokens = resources.max_tokens;
+
+-- A row is a model and a resource: the reported effective cutoff beside what is advertised, with a warning where the
+-- resource is older than every valid claim even at the upper end of its 95 % interval.
+create or replace view perplexity.advertised_and_effective as
+with advertised as (
+    select model, declared_from as advertised_from, declared_to as advertised_to, n_claims
+    from models.declared
+    where kind = 'reported' and n_claims > 0
+),
+reported as (
+    select * from perplexity.effective_cutoffs where is_default
+),
+compared as (
+    select
+        reported.*,
+        advertised.advertised_from,
+        advertised.advertised_to,
+        coalesce(advertised.n_claims, 0) as n_claims,
+        date_diff('month', reported.month, advertised.advertised_from) as months_older,
+        coalesce(reported.status = 'found' and reported.high95 < advertised.advertised_from, false) as is_older
+    from reported
+    left join advertised using (model)
+)
+select
+    model,
+    resource,
+    status,
+    month as effective_month,
+    low95,
+    high95,
+    advertised_from,
+    advertised_to,
+    n_claims,
+    months_older,
+    is_older,
+    case
+        when is_older then model || ' is advertised with knowledge up to ' || strftime(advertised_from, '%Y-%m')
+            || ', but of ' || resource || ' it knows the state of about ' || strftime(month, '%Y-%m')
+            || ' (95 % interval ' || strftime(low95, '%Y-%m') || ' to ' || strftime(high95, '%Y-%m') || '): '
+            || months_older || ' months older'
+    end as warning,
+    estimator,
+    reference,
+    reason
+from compared;
+
+-- A row is a warning for users of a model: a resource is known in an older state than advertised.
+create or replace view perplexity.warnings as
+select model, resource, warning, months_older
+from perplexity.advertised_and_effective
+where is_older
+order by months_older desc, model, resource;
+
+-- A row is a model: is its cutoff the same for all resources? Answered only from resources that were dated.
+create or replace view perplexity.cutoff_agreement as
+with dated as (
+    select
+        model,
+        count(*) as n_resources,
+        count(*) filter (status = 'found') as n_found,
+        min(month) as earliest_month,
+        max(month) as latest_month,
+        max(low95) filter (status = 'found') as latest_low95,
+        min(high95) filter (status = 'found') as earliest_high95
+    from perplexity.effective_cutoffs
+    where is_default
+    group by model
+)
+select
+    model,
+    n_resources,
+    n_found,
+    earliest_month,
+    latest_month,
+    case
+        when n_found < 2 then 'unknown: ' || n_found || ' of ' || n_resources || ' resources could be dated'
+        when latest_low95 > earliest_high95
+            then 'no: resources end at different times, from ' || strftime(earliest_month, '%Y-%m')
+            || ' to ' || strftime(latest_month, '%Y-%m')
+        else 'not told apart: one month lies in the 95 % intervals of all ' || n_found || ' dated resources'
+    end as is_cutoff_the_same
+from dated;
+
+-- A row is a topic that was dated on its own, beside its resource.
+create or replace view perplexity.dated_topics as
+select
+    topics.model,
+    topics.resource,
+    topics.topic,
+    topics.month,
+    topics.low95,
+    topics.high95,
+    topics.q_value,
+    whole.month as resource_month,
+    whole.status as resource_status
+from perplexity.topic_cutoffs as topics
+left join perplexity.effective_cutoffs as whole
+    on whole.model = topics.model and whole.resource = topics.resource and whole.is_default
+where topics.status = 'found';

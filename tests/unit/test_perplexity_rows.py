@@ -1,0 +1,115 @@
+"""Rows of the result tables: what is counted as excluded, edit paths, and the listed references."""
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from strandline.perplexity.rows import curve_rows, cutoff_rows, edit_path, scored_resources, topic_rows
+from strandline.perplexity.settings import ReferenceSetting, read_references
+
+MONTHS = [date(2022, m, 1) for m in range(1, 4)]
+
+
+def versions(resource: str, kind: str, cells: dict[str, list[float | None]]) -> pl.DataFrame:
+    rows = [
+        {
+            "resource": resource,
+            "kind": kind,
+            "topic": topic,
+            "month": month,
+            "text_sha256": f"{topic}{i}",
+            "mean_nll": v,
+        }
+        for topic, values in cells.items()
+        for i, (month, v) in enumerate(zip(MONTHS, values, strict=True))
+    ]
+    return pl.DataFrame(rows, schema_overrides={"mean_nll": pl.Float64})
+
+
+def test_every_version_that_is_not_averaged_is_counted_as_excluded() -> None:
+    panel = versions("r", "panel", {"a": [1.0, 2.0, 3.0], "b": [1.0, None, 3.0], "c": [None, None, None]})
+    complete = curve_rows("m", panel)
+    assert complete.select("n_documents", "n_excluded").rows() == [(1, 2)] * 3
+    available = curve_rows("m", panel, complete_cases=False)
+    assert available.select("n_documents", "n_excluded").rows() == [(2, 1), (1, 2), (2, 1)]
+    assert available["mean_perplexity"].to_list() == pytest.approx([np.exp(1), np.exp(2), np.exp(3)])
+
+
+def test_missing_values_are_null_and_never_nan() -> None:
+    rows = curve_rows("m", versions("r", "unpaired", {"a": [1.0, None, 1.0]}))
+    assert rows["mean_perplexity"].to_list() == [pytest.approx(np.e), None, pytest.approx(np.e)]
+    assert rows["relative_perplexity"].to_list() == [None, None, None]
+
+
+def test_resources_without_any_score_are_skipped() -> None:
+    both = pl.concat([versions("r", "panel", {"a": [1.0, 1.0, 1.0]}), versions("s", "panel", {"a": [None] * 3})])
+    assert [resource.name for resource in scored_resources(both)] == ["r"]
+    assert curve_rows("m", both.filter(pl.col("resource") == "s")).is_empty()
+    assert cutoff_rows("m", both.filter(pl.col("resource") == "s"), {}).is_empty()
+
+
+def test_a_small_resource_has_rows_that_say_why_there_is_no_month() -> None:
+    rows = cutoff_rows("m", versions("r", "panel", {"a": [1.0, 2.0, 3.0], "b": [2.0, 2.0, 1.0]}), {})
+    assert rows.select("estimator", "status").rows() == [
+        ("trimmed95_minmax", "descriptive"),
+        ("panel_noref", "too-few-topics"),
+    ]
+    assert rows["month"].null_count() == 2
+
+
+def test_an_edit_path_adds_up_word_edits_and_needs_every_month() -> None:
+    path = edit_path(["a b c d", "a b c d", "a x c d", "a x c d e f g h"], 512)
+    assert path is not None
+    assert path.tolist() == pytest.approx([0, 0, 0.25, 0.75])
+    assert edit_path(["a", None, "a"], 512) is None
+    assert edit_path([], 512) is None
+    beyond = edit_path(["a b c", "a b z"], 2)
+    assert beyond is not None
+    assert beyond.tolist() == [0, 0]
+
+
+def test_topics_without_a_path_are_not_judged() -> None:
+    resource = next(scored_resources(versions("r", "panel", {"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]})))
+    other = versions("r", "panel", {"a": [1.0, 1.0, 1.0], "b": [1.0, 1.0, 1.0]})
+    rows = topic_rows("m", resource, "ref", other, {"a": np.array([0.0, 0.1, 0.2])})
+    assert rows["topic"].to_list() == ["a"]
+    assert rows["status"].to_list() == ["too-few-edits"]
+    assert topic_rows("m", resource, "ref", other, {}).is_empty()
+
+
+def test_listed_references_serve_the_models_and_resources_that_they_name(tmp_path: Path) -> None:
+    file = tmp_path / "references.yaml"
+    file.write_text("references:\n  - model: base\n  - {model: old, resources: [laws], of: [small, old]}\n")
+    base, old = read_references(file)
+    assert base == ReferenceSetting("base")
+    assert (base.serves("small", "news"), base.serves("base", "news")) == (True, False)
+    assert [old.serves("small", "laws"), old.serves("small", "news"), old.serves("large", "laws")] == [
+        True,
+        False,
+        False,
+    ]
+    assert not old.serves("old", "laws")
+    assert read_references(tmp_path / "absent.yaml") == []
+
+
+def test_the_committed_reference_list_can_be_read(root: Path) -> None:
+    assert read_references(root / "data" / "references.yaml") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("references:\n  - name: x\n", "entry 1: needs a 'model'"),
+        ("references:\n  - {model: x, of: y}\n", "'of' is a list"),
+        ("references:\n  - {model: x, weight: 2}\n", "unknown key weight"),
+        ("- model: x\n", "expected a list under 'references'"),
+    ],
+)
+def test_a_faulty_reference_list_is_refused_with_the_entry(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "references.yaml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_references(file)
