@@ -32,7 +32,7 @@ EDGES = ("always_yes", "always_no", "always_unknown", "coin_flips", "cutoff_befo
 ESTIMATORS = ("calibrated", "modelclock_1_pass", "modelclock_3_passes")
 CALENDARS = ("committed", "synthetic")
 FADE_DAYS = {"S2a": 182, "S2b": 365}
-N_RUNS = 100
+N_RUNS = 200
 
 
 @dataclass(frozen=True)
