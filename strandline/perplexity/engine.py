@@ -1,0 +1,252 @@
+"""Scores token sequences and texts under a language model: negative log-likelihoods equal to a plain forward pass.
+
+Which work is done once and which is shared is decided in ``prefix_tree``; how a slice is computed in ``tree_forward``;
+here is the order of things: tree where the model allows it and a self-check agrees, plain batches elsewhere; half of
+the batch where memory runs out; fp32, one document at a time, where half precision is not finite.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strandline.perplexity.language_model import LanguageModel, ids_digest
+from strandline.perplexity.memory import is_out_of_memory
+from strandline.perplexity.prefix_tree import PrefixTree, Request, cut_where_little_is_shared
+from strandline.perplexity.scores import SequenceScore, TextScore, TokenizedText, perplexity, tokenized, too_short
+from strandline.perplexity.self_check import self_check
+
+SCORER_VERSION = "1"
+SLICE_ROWS = 1024
+TASK_ROWS = 4096
+
+Ids = tuple[int, ...]
+Sums = NDArray[np.float64]
+
+_ONE_COPY = threading.Lock()
+
+
+class Scorer:
+    """Scores under one loaded model. ``slice_rows`` is the number of tokens in one forward pass."""
+
+    def __init__(self, lm: LanguageModel, slice_rows: int = SLICE_ROWS) -> None:
+        self.lm = lm
+        self._slice_rows = slice_rows
+        self._method = self_check(lm).method
+
+    def sequences(self, requests: Sequence[Request]) -> Iterator[SequenceScore]:
+        """One score for each distinct request, as they are finished. Raises ValueError for ids that do not fit."""
+        self._validate(requests)
+        wanted: dict[Ids, list[Request]] = {}
+        for request in dict.fromkeys(requests):
+            wanted.setdefault(request.ids, []).append(request)
+        failed: list[Request] = []
+        for done in self._runs(list(requests)):
+            for request in wanted[done.ids]:
+                score = done.score(request, self.lm.dtype)
+                if score.status == "ok":
+                    yield score
+                else:
+                    failed.append(request)
+        yield from self._repeated(failed)
+
+    def batch(self, sequences: Sequence[Request], size: int) -> list[SequenceScore]:
+        """Scores of at most ``size`` sequences of one length, in order, computed as a batch of exactly ``size``.
+
+        The last of several batches is filled with a repeat of its first sequence, so that every batch has the same
+        shape and a sequence's value does not depend on which batch it falls into. Nothing is shared within a batch.
+        """
+        if not 1 <= len(sequences) <= size or len({len(s.ids) for s in sequences}) != 1:
+            raise ValueError(f"a batch of {size} takes 1 to {size} sequences of one length, got {len(sequences)}")
+        self._validate(sequences)
+        filled = [*sequences, *[sequences[0]] * (size - len(sequences))]
+        rows = sum(len(request.ids) for request in filled)
+        done = list(self._tree_runs(filled, rows, share=False)) if self._method == "tree" else self._one_batch(filled)
+        scores = [one.score(request, self.lm.dtype) for one, request in zip(done, sequences, strict=False)]
+        failed = [score.request for score in scores if score.status != "ok"]
+        again = {score.request: score for score in self._repeated(failed)}
+        return [again.get(score.request, score) for score in scores]
+
+    def _runs(self, requests: list[Request]) -> Iterator[_Done]:
+        if self._method == "tree":
+            return self._tree_runs(requests, self._slice_rows, share=True)
+        return self._batch_runs([request.ids for request in requests])
+
+    def _tree_runs(self, requests: list[Request], rows: int, *, share: bool) -> Iterator[_Done]:
+        from strandline.perplexity.tree_forward import TreeForward, tree_mode
+
+        forward = TreeForward(self.lm)
+        tree = PrefixTree(requests, share=share)
+        state, row = forward.start(), 0
+        with tree_mode(self.lm):
+            while row < tree.n_rows:
+                piece = tree.slice(row, rows)
+                try:
+                    finished, state = forward.step(tree, piece, state)
+                except (RuntimeError, MemoryError) as error:
+                    rows = _half(rows, error)
+                    continue
+                row = piece.end
+                for done in finished:
+                    ids = tree.order[done.index]
+                    yield _Done(ids, done.sums, "tree", tree.shared(done.index), rows)
+
+    def _batch_runs(self, sequences: list[Ids]) -> Iterator[_Done]:
+        from strandline.perplexity.plain_forward import length_batches
+
+        rows = self._slice_rows
+        todo = list(dict.fromkeys(sequences))
+        while todo:
+            batch = next(length_batches(todo, rows if self._method == "batch" else 0))
+            try:
+                done = self._one_batch([Request(ids) for ids in batch])
+            except (RuntimeError, MemoryError) as error:
+                rows = _half(rows, error)
+                if len(batch) == 1:
+                    raise
+                continue
+            yield from done
+            todo = [ids for ids in todo if ids not in set(batch)]
+
+    def _one_batch(self, requests: Sequence[Request]) -> list[_Done]:
+        from strandline.perplexity.plain_forward import batch_losses, document_losses
+
+        batch = [request.ids for request in requests]
+        if self._method == "batch":
+            losses = batch_losses(self.lm, batch)
+        else:
+            losses = [document_losses(self.lm.model, ids) for ids in batch]
+        rows = len(batch) * max(map(len, batch))
+        return [
+            _Done(ids, np.concatenate([[0.0], np.cumsum(loss)]), self._method, 0, rows)
+            for ids, loss in zip(batch, losses, strict=True)
+        ]
+
+    def _repeated(self, failed: Sequence[Request]) -> Iterator[SequenceScore]:
+        """What was not finite, once more in fp32 and each alone, so that one overflow cannot be another's."""
+        if not failed:
+            return
+        with _ONE_COPY:
+            scorer = self if self.lm.dtype == "float32" else Scorer(_fp32_copy(self.lm), self._slice_rows)
+            for request in dict.fromkeys(failed):
+                done = next(iter(scorer._runs([request])))
+                yield done.score(request, "float32")
+
+    def _validate(self, requests: Sequence[Request]) -> None:
+        """Refuse what the model would answer with an index error or with nonsense."""
+        n_ids = self.lm.model.get_input_embeddings().weight.shape[0]
+        limit = self.lm.context_length
+        for request in requests:
+            if limit is not None and len(request.ids) > limit:
+                raise ValueError(f"{len(request.ids)} tokens exceed the context of {self.lm.name}: {limit}")
+            if max(request.ids) >= n_ids or min(request.ids) < 0:
+                raise ValueError(f"a token id lies outside the {n_ids} embeddings of {self.lm.name}")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A computed sequence: running sums of negative log-likelihoods along it, whichever way they were computed."""
+
+    ids: Ids
+    sums: Sums
+    method: str
+    shared: int
+    batch_rows: int
+
+    def score(self, request: Request, dtype: str) -> SequenceScore:
+        total = float(self.sums[-1] - self.sums[request.score_from - 1])
+        finite = math.isfinite(total)
+        return SequenceScore(
+            request=request,
+            sum_nll=total if finite else None,
+            status="ok" if finite else "nonfinite",
+            dtype=dtype,
+            method=self.method,
+            computed=len(self.ids) - self.shared,
+            saved=self.shared,
+            batch_rows=self.batch_rows,
+        )
+
+
+def score_texts(
+    lm: LanguageModel, texts: Mapping[str, str], max_tokens: int, slice_rows: int = SLICE_ROWS
+) -> Iterator[TextScore]:
+    """Score texts by their digest, each distinct token sequence once; rows come as they are finished."""
+    ids = lm.token_ids(list(texts.values()), max_tokens)
+    prepared = [
+        tokenized(digest, i, max_tokens, lm.bos_id, lm.context_length) for digest, i in zip(texts, ids, strict=True)
+    ]
+    yield from score_tokenized(lm, prepared, max_tokens, slice_rows)
+
+
+def score_tokenized(
+    lm: LanguageModel, prepared: Sequence[TokenizedText], max_tokens: int, slice_rows: int = SLICE_ROWS
+) -> Iterator[TextScore]:
+    """The same for texts whose ids are at hand."""
+    by_request: dict[Request, list[TokenizedText]] = {}
+    for text in prepared:
+        if text.request is None:
+            yield too_short(text, max_tokens, lm.dtype, lm.bos_id)
+        else:
+            by_request.setdefault(text.request, []).append(text)
+    for score in Scorer(lm, slice_rows).sequences(list(by_request)):
+        for place, text in enumerate(by_request[score.request]):
+            yield _text_score(text, score, max_tokens, lm.bos_id, is_copy=place > 0)
+
+
+def tokenize_in_tasks(
+    lm: LanguageModel, texts: Mapping[str, str], max_tokens: int, task_rows: int = TASK_ROWS
+) -> list[list[TokenizedText]]:
+    """All texts tokenized and cut into tasks of about ``task_rows`` tree tokens that share hardly any prefix."""
+    ids = lm.token_ids(list(texts.values()), max_tokens)
+    prepared = [
+        tokenized(digest, i, max_tokens, lm.bos_id, lm.context_length) for digest, i in zip(texts, ids, strict=True)
+    ]
+    by_ids: dict[Ids, list[TokenizedText]] = {}
+    for text in prepared:
+        by_ids.setdefault(text.ids, []).append(text)
+    parts = cut_where_little_is_shared(list(by_ids), task_rows)
+    return [[text for key in part for text in by_ids[key]] for part in parts]
+
+
+def _text_score(
+    text: TokenizedText, score: SequenceScore, max_tokens: int, bos_id: int | None, *, is_copy: bool
+) -> TextScore:
+    mean = score.mean_nll
+    return TextScore(
+        text_sha256=text.text_sha256,
+        max_tokens=max_tokens,
+        status=score.status,
+        reason=None if mean is not None else "the model's logits are not finite, also in fp32",
+        dtype=score.dtype,
+        n_tokens=score.n_scored,
+        mean_nll=mean,
+        perplexity=None if mean is None else perplexity(mean),
+        prefix_token=bos_id,
+        is_context_limited=text.is_context_limited,
+        token_digest=ids_digest(text.ids),
+        tokens_computed=0 if is_copy else score.computed,
+        tokens_saved=score.computed + score.saved if is_copy else score.saved,
+        batch_tokens=score.batch_rows,
+        method=score.method,
+    )
+
+
+def _fp32_copy(lm: LanguageModel) -> LanguageModel:
+    model = copy.deepcopy(lm.model).float()
+    if "attention" in lm.cache:
+        model.set_attn_implementation(lm.cache["attention"])
+    return replace(lm, model=model, dtype="float32", cache={})
+
+
+def _half(rows: int, error: BaseException) -> int:
+    """Half of the rows after memory ran out; any other error, or a single row that does not fit, is raised."""
+    if not is_out_of_memory(error) or rows <= 1:
+        raise error
+    return rows // 2
