@@ -104,6 +104,7 @@ def rates_text(b: Boundary, stored: Sequence[StoredRound]) -> str:
         "YES to decoys": _share(b.rates.decoy_yes, b.rates.decoy_total),
     }
     lines |= {f"  from {month} on": _share(yes, n) for month, yes, n in _thirds(stored)}
+    lines |= _mean_p_yes(stored)
     same, repeated = agreement(answered(stored))
     if repeated:
         lines["Same answer again"] = _share(same, repeated)
@@ -113,6 +114,17 @@ def rates_text(b: Boundary, stored: Sequence[StoredRound]) -> str:
 
 def _share(yes: int, total: int) -> str:
     return f"{yes}/{total}" + (f" ({yes / total:.0%})" if total else "")
+
+
+def _mean_p_yes(stored: Sequence[StoredRound]) -> dict[str, str]:
+    """Mean P(YES), where token probabilities were read."""
+    pairs = [(q.kind, a.p_yes) for r in answered(stored) for q, a in zip(r.questions, r.reply.answers, strict=True)]
+    means = []
+    for kind in ("real", "decoy"):
+        values = [p for k, p in pairs if k == kind and p is not None]
+        if values:
+            means.append(f"{kind} {sum(values) / len(values):.3f}")
+    return {"Mean P(YES)": ", ".join(means)} if means else {}
 
 
 def _thirds(stored: Sequence[StoredRound]) -> list[tuple[str, int, int]]:

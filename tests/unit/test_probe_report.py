@@ -11,6 +11,7 @@ from strandline.probe.calibrated_policy import CalibratedPolicy
 from strandline.probe.figures import probe_figure
 from strandline.probe.modelclock import ModelclockPolicy
 from strandline.probe.report import LIMITS, Header, fields_text, report, transcript
+from strandline.probe.runs import Settings, policy_for, run_id
 from strandline.probe.session import run_session
 
 HEADER = Header("tiny/model", "a house", "0.1.0+abc", "2024-05-01-0123", "calibrated")
@@ -137,6 +138,41 @@ def test_rates_count_usable_answers_only() -> None:
     questions = tuple(Question(0, date(2024, 1, 2), "p", str(i), "decoy" if i == 3 else "real") for i in range(4))
     answers = (Answer(0, "YES"), Answer(1, "UNKNOWN"), Answer(2, None), Answer(3, "YES"))
     assert rates([StoredRound(0, 0, questions, RoundReply(answers))]) == Rates(1, 2, 1, 1)
+
+
+def test_mean_probabilities_are_shown_where_they_were_read(calendar: Calendar, sharp: list[StoredRound]) -> None:
+    questions = sharp[0].questions
+    answers = tuple(Answer(i, "NO", 0.25 if q.kind == "real" else 0.125) for i, q in enumerate(questions))
+    read = [StoredRound(0, 0, questions, RoundReply(answers))]
+    boundary, _ = date_run("calibrated", calendar, read)
+    assert "Mean P(YES)           real 0.250, decoy 0.125" in report(HEADER, [boundary], read)
+    assert "Mean P(YES)" not in report(HEADER, [boundary], sharp)
+
+
+def test_a_run_is_known_by_what_it_would_ask_of_whom() -> None:
+    asked = {"source": "hub:a/b", "revision": "1"}
+    same = run_id(Settings(), "2024-05-01-0123", asked)
+    assert same == run_id(Settings(), "2024-05-01-0123", dict(reversed(asked.items())))
+    assert same.startswith("calibrated-")
+    others = {
+        run_id(Settings(seed=1), "2024-05-01-0123", asked),
+        run_id(Settings("modelclock"), "2024-05-01-0123", asked),
+        run_id(Settings(), "2024-05-02-9999", asked),
+        run_id(Settings(), "2024-05-01-0123", asked | {"revision": "2"}),
+    }
+    assert len(others | {same}) == 5
+    with pytest.raises(ValueError, match="no policy is called"):
+        Settings("guess")
+
+
+def test_the_reference_variant_is_a_policy_and_an_estimator_by_name(calendar: Calendar) -> None:
+    def overclaims(q: Question) -> str:
+        known = int(q.project[-1]) % 3 > 0 if q.kind == "real" else q.position % 2 == 0
+        return "YES" if known and q.released_on < calendar.days[130] else "NO"
+
+    rounds = run(policy_for(Settings("modelclock_reference"), calendar), overclaims)
+    by_name = {e: date_run(e, calendar, rounds)[1] for e in ("modelclock", "modelclock_reference")}
+    assert by_name["modelclock"] != by_name["modelclock_reference"]
 
 
 def test_a_round_about_another_calendar_is_refused(calendar: Calendar, sharp: list[StoredRound]) -> None:
