@@ -11,6 +11,7 @@ from resources.registries import Registries
 from strandline.releases import Listing, Project, Release
 from strandline.releases.github import TAG_SOURCE
 from strandline.releases.merge import merged
+from strandline.releases.trust import MIRROR, redated, without_dates
 
 
 @dataclass(frozen=True)
@@ -47,18 +48,29 @@ def refresh(
 ) -> Iterator[Outcome]:
     """One outcome a package, as it arrives. A failure touches only the status and error of its own package.
 
-    Two refreshes on one day end in identical rows: the fetch is stamped with its day, and what was first seen keeps
-    its instant.
+    Packages of which most is known come first: a registry whose dates turn out to be a mirror's is believed about
+    existence alone from there on, also for packages of which nothing is known yet. Two refreshes on one day end in
+    identical rows: the fetch is stamped with its day, and what was first seen keeps its instant.
     """
-    for project, known, before in targets:
+    mirrors: dict[str, str] = {}
+    for project, known, before in sorted(targets, key=lambda t: (-len(t[1]), t[0].package)):
         try:
             fetched = registries.fetch(project, {release.version for release in known})
             _check_size(project, known, fetched.listing)
         except (FetchError, ValueError) as error:
             yield Outcome(_failed(before, error), None)
             continue
-        rows = merged(project, known, fetched.listing, now)
-        yield Outcome(_fetched(before, fetched.listing, fetched.etag, now.date(), len(rows)), rows)
+        listing = _trusted(project, known, fetched.listing, mirrors)
+        rows = merged(project, known, listing, now)
+        yield Outcome(_fetched(before, listing, fetched.etag, now.date(), len(rows)), rows)
+
+
+def _trusted(project: Project, known: Sequence[Release], listing: Listing, mirrors: dict[str, str]) -> Listing:
+    why = redated(known, listing)
+    if why:
+        mirrors.setdefault(str(project.registry), f"{project.project}: {why}")
+    told = why or mirrors.get(str(project.registry))
+    return without_dates(listing, told) if told else listing
 
 
 def _check_size(project: Project, known: Sequence[Release], listing: Listing) -> None:
@@ -79,5 +91,7 @@ def _failed(before: SourceState, error: Exception) -> SourceState:
 
 def _fetched(before: SourceState, listing: Listing, etag: str | None, day: date, n_releases: int) -> SourceState:
     status = "tags_only" if listing.source == TAG_SOURCE else "incomplete" if listing.incomplete else "ok"
+    if any(MIRROR in listed.flags for listed in listing.releases):
+        status = MIRROR
     midnight = datetime.combine(day, time(), UTC)
     return replace(before, fetched_at=midnight, etag=etag, status=status, error=listing.note, n_releases=n_releases)

@@ -102,9 +102,9 @@ def changes(outcome: Outcome, projects: Iterable[Project], endpoints: Endpoints,
 
 
 def standing(warehouse: Warehouse) -> dict[str, object]:
-    """How the sources stand: how many of each status, and which failed."""
+    """How the sources stand: how many of each status, and which failed or cannot be believed."""
     rows = warehouse.query("select status, project, error from releases.sources")
-    bad = rows.filter(pl.col("status").is_in(["unreachable", "failed", "missing", "shrunken"]))
+    bad = rows.filter(pl.col("status").is_in(["unreachable", "failed", "missing", "shrunken", "mirror_dates"]))
     return {
         "n_sources": rows.height,
         "statuses": dict(rows["status"].value_counts(sort=True).iter_rows()),

@@ -1,31 +1,40 @@
 -- Views over the releases.
 
--- A row is a decoy, in the calendar or asked of a model, that exists by now in some form of the same version.
+-- A row is a decoy, in the calendar or asked of a model, that exists by now in some form: under another spelling, as a
+-- pre-release, or as the beginning of a longer version. `form` is a version's numbers without padding and final zeros.
 create or replace view releases.decoys_released_since as
-with decoys as (
-    select project, decoy_version from releases.probe_items where decoy_version is not null
+with asked as (
+    select project, decoy_version as version from releases.probe_items where decoy_version is not null
     union
     select project, version from probe.answers where kind = 'decoy'
 ),
-existing as (
+numbered as (
+    select project, version, null as released_on, null as first_seen_at, true as is_decoy from asked
+    union all
+    select project, version, released_on, first_seen_at, false from releases.releases
+),
+formed as (
     select
-        project,
-        version,
-        released_on,
-        first_seen_at,
-        regexp_replace(regexp_extract(version, '^[vV]?(\d+(\.\d+)*)', 1), '(\.0+)+$', '') as form
-    from releases.releases
+        *,
+        regexp_replace(
+            regexp_replace(regexp_extract(version, '^[vV]?(\d+(\.\d+)*)', 1), '(^|\.)0+(\d)', '\1\2', 'g'),
+            '(\.0)+$', ''
+        ) as form
+    from numbered
 )
 select
     decoys.project,
-    decoys.decoy_version,
+    decoys.version as decoy_version,
     min(existing.released_on) as released_on,
-    min(existing.first_seen_at) as first_seen_at
-from decoys
-join existing
+    min(existing.first_seen_at) as first_seen_at,
+    any_value(existing.version order by existing.version) as existing_version
+from formed as decoys
+join formed as existing
     on existing.project = decoys.project
-    and existing.form = regexp_replace(decoys.decoy_version, '(\.0+)+$', '')
-group by decoys.project, decoys.decoy_version;
+    and not existing.is_decoy
+    and (existing.form = decoys.form or starts_with(existing.form, decoys.form || '.'))
+where decoys.is_decoy
+group by decoys.project, decoys.version;
 
 -- A row is a project: how many of its releases are known and askable, and how far they reach.
 create or replace view releases.projects as

@@ -23,7 +23,7 @@ comment on column releases.sources.project is 'project name as questions use it'
 comment on column releases.sources.salience_rank is '1 is the best known project';
 comment on column releases.sources.fetched_at is 'UTC day of the last good fetch, at midnight; NULL for committed facts';
 comment on column releases.sources.etag is 'validator of the last reply';
-comment on column releases.sources.status is 'ok, incomplete, tags_only, facts_only (never asked), or unreachable, failed, missing, shrunken';
+comment on column releases.sources.status is 'ok, incomplete, tags_only, facts_only (never asked), mirror_dates (dates not believed), or unreachable, failed, missing, shrunken';
 comment on column releases.sources.error is 'what went wrong at the last fetch';
 comment on column releases.sources.n_releases is 'releases known';
 

@@ -8,14 +8,13 @@ is ever a version that exists in any form: pre-releases, yanked, unpublished and
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
 from strandline.releases import Release
-from strandline.releases.versions import canonical, existing_forms, is_plain, numbers_of
+from strandline.releases.versions import canonical, existing_forms, is_plain, numbers_of, spelled_numbers
 
 DecoyKind = Literal["patch_jump", "near_miss"]
 JUMPS = (37, 49, 73, 91)
@@ -57,8 +56,8 @@ def patch_jump(version: str, taken: Collection[tuple[int, ...]], project: str = 
     return None
 
 
-def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> dict[tuple[int, ...], int]:
-    """Lines of ONE project that have ended, and the highest last number that any version of theirs had, in any form.
+def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> dict[tuple[int, ...], str]:
+    """Lines of ONE project that have ended, and the numbers of their highest version in any form, as written.
 
     A line has ended when a later line has been opened and nothing, not even a pre-release, has come out in it for
     `quiet_days` before the newest release that is known of the project (what came after that nobody has seen). Lines
@@ -66,14 +65,14 @@ def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> di
     every release (the next patch may well exist there).
     """
     last_seen: dict[tuple[int, ...], date] = {}
-    highest: dict[tuple[int, ...], int] = defaultdict(int)
+    highest: dict[tuple[int, ...], tuple[int, str]] = {}
     unsure: set[tuple[int, ...]] = set()
     for release in releases:
         numbers = numbers_of(release.version)
         if len(numbers) < 2:
             continue
         line = numbers[:-1]
-        highest[line] = max(highest[line], numbers[-1])
+        highest[line] = max(highest.get(line, (-1, "")), (numbers[-1], spelled_numbers(release.version)))
         if release.released_on is None or release.source in PARTIAL_SOURCES:
             unsure.add(line)
         else:
@@ -81,7 +80,7 @@ def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> di
     newest = max(last_seen, default=())
     quiet_since = max(last_seen.values(), default=date.max) - timedelta(days=quiet_days)
     return {
-        line: highest[line]
+        line: highest[line][1]
         for line, seen in last_seen.items()
         if line not in unsure and line < newest and seen <= quiet_since
     }
@@ -90,36 +89,45 @@ def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> di
 def decoys_for(releases: Sequence[Release], askable: Iterable[Release]) -> dict[str, Decoy]:
     """A decoy for each askable version of ONE project, no two alike.
 
-    releases: everything known of the project, in any form. The last releases of an ended line (up to
-    `NEAR_MISSES_A_LINE`, the newest first) get the next patches of that line; the others get the seed's jump, and
-    nothing where no jump is free. Deterministic: the same rows give the same decoys in any order.
+    releases: everything known of the project, in any form. The next patches of an ended line, up to
+    `NEAR_MISSES_A_LINE`, go to that line's own releases, the newest first, and what is left of them to releases of
+    later lines, the nearest first. Others get the seed's jump, and nothing where no jump is free. Deterministic: the
+    same rows give the same decoys in any order.
     """
     taken = existing_forms(release.version for release in releases)
-    ends = ended_lines(releases)
+    free = _near_misses(ended_lines(releases), taken)
+    ordered = sorted(askable, key=lambda r: (line_of(r.version), numbers_of(r.version), r.version), reverse=True)
     found: dict[str, Decoy] = {}
-    rest: list[Release] = []
-    for release in sorted(askable, key=lambda r: (line_of(r.version), -numbers_of(r.version)[-1], r.version)):
-        assert is_plain(release.version)
-        decoy = _near_miss(release.version, ends, taken)
-        if decoy is None:
-            rest.append(release)
-        else:
-            found[release.version] = decoy
-            taken.add(canonical(decoy.version) or ())
-    for release in rest:
-        jumped = patch_jump(release.version, taken, release.project)
-        if jumped is not None:
+    for choose in (_own_line, _earlier_line):
+        for release in ordered:
+            if release.version not in found and (near := choose(line_of(release.version), free)):
+                found[release.version] = Decoy(near, "near_miss")
+    taken |= existing_forms(decoy.version for decoy in found.values())
+    for release in ordered:
+        if release.version not in found and (jumped := patch_jump(release.version, taken, release.project)):
             found[release.version] = jumped
             taken.add(canonical(jumped.version) or ())
     return found
 
 
-def _near_miss(version: str, ends: dict[tuple[int, ...], int], taken: set[tuple[int, ...]]) -> Decoy | None:
-    line = line_of(version)
-    if line not in ends:
-        return None
-    for step in range(1, NEAR_MISSES_A_LINE + 1):
-        candidate = with_last(version, ends[line] + step)
-        if canonical(candidate) not in taken:
-            return Decoy(candidate, "near_miss")
-    return None
+Lines = dict[tuple[int, ...], list[str]]
+
+
+def _near_misses(ends: dict[tuple[int, ...], str], taken: Collection[tuple[int, ...]]) -> Lines:
+    """The versions after each ended line's last one that are free, the nearest last so that it is taken first."""
+    free: Lines = {}
+    for line, last in ends.items():
+        after = (numbers_of(last)[-1] + step for step in range(NEAR_MISSES_A_LINE, 0, -1))
+        candidates = [with_last(last, number) for number in after]
+        free[line] = [version for version in candidates if is_plain(version) and canonical(version) not in taken]
+    return free
+
+
+def _own_line(line: tuple[int, ...], free: Lines) -> str | None:
+    return free[line].pop() if free.get(line) else None
+
+
+def _earlier_line(line: tuple[int, ...], free: Lines) -> str | None:
+    """The next patch of the nearest earlier line with as many numbers that has one left."""
+    earlier = [other for other, versions in free.items() if versions and other < line and len(other) == len(line)]
+    return free[max(earlier)].pop() if earlier else None

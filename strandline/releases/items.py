@@ -44,7 +44,8 @@ class ItemRules:
     A day is eligible with at least `min_items` items of `min_projects` projects, `min_decoys` of them with a decoy.
     `days_a_week`: only the days with the most projects of each half-week (2) or week (1) are kept, since the dates are
     no finer than that; 7 keeps all. `per_day` items at most, `per_project_day` of one project, and `per_project_year`
-    of one project in one year, so that a few prolific projects do not fill the calendar.
+    of one project in one year, so that a few prolific projects do not fill the calendar. The calendar ends where fewer
+    projects than `min_coverage` of the usual are known to have released anything.
     """
 
     first_day: date = date(2015, 1, 1)
@@ -55,6 +56,7 @@ class ItemRules:
     per_day: int = 12
     per_project_day: int = 2
     per_project_year: int = 26
+    min_coverage: float = 0.25
 
 
 def askable(releases: Iterable[Release], rules: ItemRules) -> list[Release]:
@@ -69,6 +71,26 @@ def askable(releases: Iterable[Release], rules: ItemRules) -> list[Release]:
         and not r.flags
         and r.withdrawn_at is None
     ]
+
+
+def horizon(releases: Iterable[Release], min_coverage: float) -> date:
+    """The last day by which the releases of most projects are known.
+
+    Facts of some projects reach further than those of others, and days on which only these can be asked about would
+    tell of them, not of time. It is the end of the last week in which at least `min_coverage` times the usual number
+    of projects (the median of a year that ended a year before) released something. date.max without releases.
+    """
+    weeks: dict[int, set[str]] = defaultdict(set)
+    for release in releases:
+        if release.released_on is not None:
+            weeks[release.released_on.toordinal() // 7].add(release.project)
+    if not weeks:
+        return date.max
+    newest = max(weeks)
+    counts = [len(weeks.get(week, ())) for week in range(newest - 103, newest - 51)]
+    usual = sorted(counts)[len(counts) // 2]
+    last = max((week for week, found in weeks.items() if len(found) >= min_coverage * usual), default=newest)
+    return date.fromordinal(last * 7 + 6)
 
 
 def thinned(releases: Iterable[Release], per_project_year: int) -> list[Release]:
@@ -147,8 +169,10 @@ def probe_items(
     rules = rules or ItemRules()
     ranks = {p.project: p.salience_rank for p in projects}
     days: dict[date, list[Release]] = defaultdict(list)
-    for release in thinned(askable(releases, rules), rules.per_project_year):
-        if release.project in ranks and release.released_on is not None:
+    usable = [release for release in askable(releases, rules) if release.project in ranks]
+    end = horizon(usable, rules.min_coverage)
+    for release in thinned(usable, rules.per_project_year):
+        if release.released_on is not None and release.released_on <= end:
             days[release.released_on].append(release)
     picked = {day: of_the_day(members, ranks, rules) for day, members in days.items()}
     kept = [release for day in chosen_days(picked, rules) for release in picked[day]]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 
 from strandline.releases import Listed, Listing, Project, Release
-from strandline.releases.flags import uncertainty_days
+from strandline.releases.trust import MIRROR, agree
 from strandline.releases.versions import canonical, is_plain
 
 DISAGREE = "sources_disagree"
 ABSENT = "not_in_registry"
 UNPUBLISHED = "unpublished"
+UNDATED = frozenset({"tag_only", MIRROR})
 FIRST_HAND = frozenset({"npm", "pypi", "nodejs", "python", "github"})
 
 
@@ -70,26 +71,26 @@ def _one(project: Project, before: Release | None, listed: Listed, listing: List
         return fresh
     kept = replace(fresh, first_seen_at=before.first_seen_at, withdrawn_at=_withdrawn(before, listed, now))
     if listed.released_on is None and before.released_on is not None:
-        flags = tuple(flag for flag in kept.flags if flag != "tag_only")
+        flags = tuple(flag for flag in kept.flags if flag not in UNDATED)
         return replace(kept, released_on=before.released_on, source=before.source, flags=flags)
-    if DISAGREE in before.flags and before.source == listing.source:
-        return replace(kept, flags=(*kept.flags, DISAGREE))
-    if before.released_on is not None and _disagree(before, listed.released_on, listing.source):
+    if before.source == listing.source:
+        return _again(kept, before)
+    if listed.released_on is not None and not agree(before, listed.released_on, listing.source):
         return replace(kept, flags=(*kept.flags, DISAGREE))
     return kept
+
+
+def _again(kept: Release, before: Release) -> Release:
+    """A release that the same source has dated before: the earlier day stands, and so does a dispute."""
+    days = [day for day in (before.released_on, kept.released_on) if day is not None]
+    disputed = (DISAGREE,) if DISAGREE in before.flags else ()
+    return replace(kept, released_on=min(days, default=None), flags=(*kept.flags, *disputed))
 
 
 def _withdrawn(before: Release, listed: Listed, now: datetime) -> datetime | None:
     if UNPUBLISHED not in listed.flags:
         return None
     return before.withdrawn_at if UNPUBLISHED in before.flags else now
-
-
-def _disagree(before: Release, day: date | None, source: str) -> bool:
-    if day is None or before.released_on is None or before.source == source:
-        return False
-    allowed = uncertainty_days(before.source, before.project) + uncertainty_days(source, before.project) + 1
-    return abs((day - before.released_on).days) > allowed
 
 
 def _missing(release: Release, listing: Listing, now: datetime) -> Release:

@@ -54,8 +54,14 @@ def sort_key(text: str, scheme: Scheme = "dotted") -> tuple[Any, ...]:
 
 def numbers_of(text: str) -> tuple[int, ...]:
     """The release numbers that a version begins with, whatever suffix follows; () where it begins with none."""
+    spelled = spelled_numbers(text)
+    return tuple(map(int, spelled.split("."))) if spelled else ()
+
+
+def spelled_numbers(text: str) -> str:
+    """The same as it is written, leading zeros and all: '19.03.9' of 'v19.03.9-rc1'; '' where there is none."""
     match = _DOTTED.fullmatch(text.strip())
-    return tuple(map(int, match[1].split("."))) if match else ()
+    return match[1] if match else ""
 
 
 def canonical(text: str) -> tuple[int, ...] | None:

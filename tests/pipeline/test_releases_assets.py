@@ -177,7 +177,8 @@ def test_a_decoy_that_is_released_later_is_named_also_when_a_model_was_asked_it(
     (check,) = result.get_asset_check_evaluations()
     assert not check.passed
     assert f"{decoy[0]} {decoy[1]}" in str(check.description)
-    assert decoy[1] not in store.query("select decoy_version from releases.probe_items")["decoy_version"].to_list()
+    now = store.query("select project, decoy_version from releases.probe_items")
+    assert (decoy[0], decoy[1]) not in set(now.iter_rows())
 
 
 def test_what_a_refresh_found_can_be_committed_and_read_again(tmp_path: Path, facts: Path, web: WebServer) -> None:

@@ -49,7 +49,7 @@ def test_jumps_work_on_two_and_four_numbers_and_keep_padding() -> None:
 
 
 def test_a_line_ends_when_a_later_one_is_open_and_it_has_been_quiet_for_a_year() -> None:
-    assert ended_lines(HISTORY) == {(4, 33): 0, (4, 34): 8, (5, 0): 1}
+    assert ended_lines(HISTORY) == {(4, 33): "4.33.0", (4, 34): "4.34.8", (5, 0): "5.0.1"}
 
 
 def test_the_newest_line_and_a_line_with_recent_patches_have_not_ended() -> None:
@@ -60,7 +60,7 @@ def test_the_newest_line_and_a_line_with_recent_patches_have_not_ended() -> None
 def test_a_prerelease_or_a_yanked_version_counts_for_where_a_line_ends() -> None:
     more = [release("4.34.9-rc.1", "2020-05-01", is_stable=False), release("5.0.2", "2021-08-01", is_yanked=True)]
     ends = ended_lines([*HISTORY, *more])
-    assert (ends[4, 34], ends[5, 0]) == (9, 2)
+    assert (ends[4, 34], ends[5, 0]) == ("4.34.9", "5.0.2")
 
 
 def test_a_line_with_an_undated_version_or_a_partial_source_gives_no_near_miss() -> None:
@@ -74,7 +74,20 @@ def test_the_last_of_an_ended_line_gets_the_next_patch_as_its_near_miss() -> Non
     found = decoys_for(HISTORY, HISTORY)
     assert (found["4.34.8"].version, found["4.34.8"].kind) == ("4.34.9", "near_miss")
     assert (found["4.34.7"].version, found["4.34.7"].kind) == ("4.34.10", "near_miss")
-    assert found["5.1.0"].kind == "patch_jump"
+
+
+def test_a_release_of_an_open_line_gets_what_is_left_of_the_nearest_ended_line_and_then_a_jump() -> None:
+    found = decoys_for(HISTORY, HISTORY)
+    assert (found["5.1.0"].version, found["5.1.0"].kind) == ("5.0.4", "near_miss")
+    two = [release("4.33.0", "2020-01-10"), *(release(f"5.0.{n}", "2023-01-01") for n in range(6))]
+    kinds = [decoy.kind for decoy in decoys_for(two, two).values()]
+    assert sorted(kinds) == ["near_miss"] * 3 + ["patch_jump"] * 4
+
+
+def test_a_near_miss_is_spelled_as_its_line_is() -> None:
+    docker = [release("19.03.9", "2020-05-15"), release("19.03.10", "2020-05-29"), release("20.10.0", "2022-12-09")]
+    assert decoys_for(docker, docker)["19.03.10"].version == "19.03.11"
+    assert decoys_for(docker[::2], docker[::2])["19.03.9"].version == "19.03.10"
 
 
 def test_a_near_miss_that_exists_as_a_tag_or_as_a_longer_version_is_never_used() -> None:

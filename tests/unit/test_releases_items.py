@@ -87,6 +87,17 @@ def test_of_each_half_week_the_day_with_the_most_projects_is_kept() -> None:
     assert len(chosen_days(days, ItemRules(days_a_week=7))) == 28
 
 
+def test_the_calendar_ends_where_only_a_few_projects_are_known_any_further() -> None:
+    releases, projects = world(n_projects=40, n_days=120)
+    ends = START + timedelta(weeks=60)
+    known = [
+        r for r in releases if r.released_on and (r.released_on <= ends or r.project in {f"P{n}" for n in range(6)})
+    ]
+    assert probe_items(releases, projects, EVERY_DAY)[-1].released_on > ends
+    last = probe_items(known, projects, EVERY_DAY)[-1].released_on
+    assert last == ends
+
+
 def test_the_same_rows_in_any_order_give_the_same_items_and_dataset_version() -> None:
     releases, projects = world()
     shuffled, listed = releases[:], projects[:]
