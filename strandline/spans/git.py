@@ -124,14 +124,14 @@ def parse_batch(output: bytes) -> dict[str, bytes | None]:
 
 def _commit(record: str) -> Commit:
     name, stamp, changes = record.split("\0", 2)
-    return Commit(name, datetime.fromtimestamp(int(stamp), UTC), tuple(_changes(changes.lstrip("\n").split("\0"))))
+    return Commit(name, datetime.fromtimestamp(int(stamp), UTC), tuple(_changes(changes.lstrip("\0\n").split("\0"))))
 
 
 def _changes(fields: Sequence[str]) -> list[FileChange]:
     """`:modes ids KIND`, then one path, or two for a rename or a copy."""
     found, place = [], 0
-    while place < len(fields) and fields[place].lstrip("\n").startswith(":"):
-        _, mode, _, blob, kind = fields[place].lstrip("\n").split(" ")
+    while place < len(fields) and fields[place].startswith(":"):
+        _, mode, _, blob, kind = fields[place].split(" ")
         two = kind[0] in "RC"
         before = fields[place + 1] if two else None
         found.append(FileChange(kind[0], mode, blob, fields[place + 1 + two], before))

@@ -21,7 +21,7 @@ from xml.sax.saxutils import escape
 
 CODE = Path(os.environ.get("STRANDLINE_MEDIAWIKI", "/usr/share/mediawiki"))
 SETTINGS = """
-$wgAPIMaxResultSize = 65536;
+$wgAPIMaxResultSize = 40000;
 $wgJobRunRate = 0;
 $wgUseDatabaseMessages = false;
 $wgMainCacheType = CACHE_NONE;

@@ -56,8 +56,7 @@ def pages() -> dict[str, list[Edit]]:
         for s in (0, 1)
     ]
     busy = [
-        Edit(datetime(2020, 6, 2, tzinfo=UTC) + timedelta(minutes=30 * n), f"Edit {n} of a busy page.")
-        for n in range(1300)
+        Edit(datetime(2020, 6, 2, tzinfo=UTC) + timedelta(hours=3 * n), f"Edit {n} of a busy page.") for n in range(700)
     ]
     return {
         "Steady": monthly("Steady"),
@@ -111,9 +110,13 @@ class World:
 
     wiki: RealWiki
     faults: Faults
-    api: str
+    proxy: WebServer
     folder: Path
     numbers: Iterator[int] = field(default_factory=count)
+
+    @property
+    def api(self) -> str:
+        return self.proxy.url + "/api.php"
 
     def warehouse(self) -> Warehouse:
         folder = self.folder / f"warehouse-{next(self.numbers)}"
@@ -146,7 +149,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         wiki.hide(ids["Suppressed", stamp(monthly("Suppressed")[4])], suppressed=True)
         faults = Faults(wiki.api)
         with WebServer(faults) as proxy:
-            yield World(wiki, faults, proxy.url + "/api.php", folder)
+            yield World(wiki, faults, proxy, folder)
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +234,12 @@ def test_requests_stay_under_a_tenth_of_one_lookup_and_one_read_each(
     filled: tuple[Warehouse, list[Month], int],
 ) -> None:
     assert filled[2] * 10 <= NAIVE
+
+
+def test_answers_that_the_wiki_cut_short_were_continued(
+    world: World, filled: tuple[Warehouse, list[Month], int]
+) -> None:
+    assert any("rvcontinue" in asked.query and "revids" in asked.query for asked in world.proxy.asked)
 
 
 def test_equal_contents_are_read_once(filled: tuple[Warehouse, list[Month], int]) -> None:
