@@ -136,7 +136,7 @@ def match_corpus(
             if shard not in lacking:
                 frames.append(pl.read_parquet(match_file(shard, cache, batch.digest, mining)))
         merged.append(merged_hits(frames, mining.top))
-    return pl.concat(merged) if merged else merged_hits([], mining.top)
+    return weighted(pl.concat(merged) if merged else merged_hits([], mining.top), mining.every_topic)
 
 
 def profile_corpus(shards: Sequence[Shard], cache: str, run: Run = run_here) -> Profile:
@@ -204,6 +204,19 @@ def merged_hits(frames: Sequence[pl.DataFrame], top: int) -> pl.DataFrame:
     return ranked.filter(pl.col("bm25_rank") <= top)
 
 
+def weighted(hits: pl.DataFrame, every_topic: bool = False) -> pl.DataFrame:
+    """Hits with what each counts: a copy counts once, for the topic that it is nearest to; topics that tie share it.
+
+    With `every_topic` a document counts fully for each topic that it is near to, as Algorithm 1 is printed.
+    """
+    if every_topic:
+        return hits.with_columns(weight=pl.col("distance").is_not_null().cast(pl.Float64))
+    nearest = (pl.col("edits") == pl.col("edits").min().over("document_id")).fill_null(False)
+    ranked = hits.with_columns(nearest=nearest)
+    share = pl.col("nearest").cast(pl.Float64) / pl.col("nearest").sum().over("document_id").clip(1)
+    return ranked.with_columns(weight=share).drop("nearest")
+
+
 def _folder(shard: Shard, cache: str) -> Path:
     return Path(cache) / shard.key
 
@@ -226,7 +239,7 @@ def _profile_frame(found: Profile) -> pl.DataFrame:
             "forms": pl.Series(found.forms, dtype=pl.Array(pl.UInt64, found.forms.shape[1])),
             "keys": pl.Series(found.keys, dtype=pl.Array(pl.UInt64, found.keys.shape[1])),
             "spans": pl.Series(
-                [found.spans[end - count : end] for end, count in zip(ends, found.span_counts, strict=True)],
+                [found.spans[end - n : end].tolist() for end, n in zip(ends, found.span_counts, strict=True)],
                 dtype=pl.List(pl.UInt64),
             ),
         }

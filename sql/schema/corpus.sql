@@ -68,6 +68,7 @@ create table corpus.matches (
     n_months integer,
     is_match boolean not null,
     months date[],
+    weight double,
     replaced_share double,
     primary key (corpus, resource, topic, document_id),
     check (distance >= 0),
@@ -93,6 +94,7 @@ comment on column corpus.matches.distance is 'edits divided by the characters of
 comment on column corpus.matches.n_months is 'months tied for the smallest distance';
 comment on column corpus.matches.is_match is 'whether the distance is strictly under the limit';
 comment on column corpus.matches.months is 'the months tied for the smallest distance';
+comment on column corpus.matches.weight is 'copies that the row counts: 1 where the document is nearest to this topic, shared where topics tie, else 0';
 comment on column corpus.matches.replaced_share is 'share of its characters that could not be decoded';
 
 create table corpus.version_counts (

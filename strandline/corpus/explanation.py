@@ -223,10 +223,15 @@ def _coalitions(
     panels = np.zeros((4, len(topics), len(months)))
     for copy in copies:
         row = topics[copy.topic]
-        once = 1.0 / sizes[copy.topic, groups.get(copy.document_id, copy.document_id)]
+        once = copy.weight / sizes[copy.topic, groups.get(copy.document_id, copy.document_id)]
         actual = [column[month] for month in copy.months]
         moved = _at_crawl(copy, months, crawled) or actual
-        for panel, places, weight in ((0, actual, 1.0), (1, moved, 1.0), (2, actual, once), (3, moved, once)):
+        for panel, places, weight in (
+            (0, actual, copy.weight),
+            (1, moved, copy.weight),
+            (2, actual, once),
+            (3, moved, once),
+        ):
             panels[panel, row, places] += weight / len(places)
     return panels
 

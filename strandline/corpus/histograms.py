@@ -1,6 +1,7 @@
 """Counts of mined copies by sub-corpus and month, from what was attributed.
 
-A copy whose versions tie over n months gives each 1/n, so that a histogram sums to the number of copies.
+A copy whose versions tie over n months gives each 1/n, so that a histogram sums to the number of copies. A document
+that is near to several topics is a copy of the nearest one; where topics tie, they share it.
 """
 
 from __future__ import annotations
@@ -12,24 +13,22 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A corpus document that is a copy of a topic's version: the months that tie and where it came from."""
+    """A corpus document that is a copy of a topic's version: the months that tie, where it came from, its weight."""
 
     document_id: str
     topic: str
     subcorpus: str
     months: tuple[date, ...]
     crawled_on: date | None = None
+    weight: float = 1.0
 
 
-def monthly_weights(
-    copies: Iterable[Copy], months: Sequence[date], weights: Mapping[str, float] | None = None
-) -> dict[tuple[str, date], float]:
+def monthly_weights(copies: Iterable[Copy], months: Sequence[date]) -> dict[tuple[str, date], float]:
     """The weight of each sub-corpus and month.
 
     Args:
-        copies: what was attributed. A document attributed to two topics counts for both.
+        copies: what was attributed.
         months: the months of the resource; each sub-corpus gets a value for every one, zero included.
-        weights: by document, what one copy counts (1 where absent), for re-weighted histograms.
 
     Raises:
         ValueError: a copy outside `months`, or one without months.
@@ -41,9 +40,8 @@ def monthly_weights(
             raise ValueError(f"{copy.document_id}: its months {copy.months} are not among those of the resource")
         for month in months:
             counted.setdefault((copy.subcorpus, month), 0.0)
-        share = (1.0 if weights is None else weights.get(copy.document_id, 1.0)) / len(copy.months)
         for month in copy.months:
-            counted[copy.subcorpus, month] += share
+            counted[copy.subcorpus, month] += copy.weight / len(copy.months)
     return counted
 
 

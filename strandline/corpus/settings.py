@@ -44,7 +44,8 @@ class Mining:
     """The parameters of mining; the defaults are the paper's where it states them.
 
     `limit` is the distance that a match stays strictly under, `top` the hits of a query, `query_words` the words of it,
-    `ngram` and `hit_words` those of Algorithm 2, `near` the Jaccard index of a near duplicate.
+    `ngram` and `hit_words` those of Algorithm 2, `near` the Jaccard index of a near duplicate. A document near to
+    several topics is a copy of the nearest one, unless `every_topic` counts it for each, as Algorithm 1 is printed.
     """
 
     limit: float = LIMIT
@@ -53,6 +54,7 @@ class Mining:
     ngram: int = SIZE
     hit_words: int = HIT_WORDS
     near: float = THRESHOLD
+    every_topic: bool = False
 
     def __post_init__(self) -> None:
         for name in ("limit", "near"):

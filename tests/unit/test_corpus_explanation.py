@@ -64,12 +64,13 @@ def test_a_histogram_sums_to_its_copies_by_sub_corpus():
     copies = [
         Copy("a", "t", "c4", MONTHS[:3]),
         Copy("b", "t", "wiki", (MONTHS[5],)),
-        Copy("c", "u", "c4", (MONTHS[0],)),
+        Copy("c", "u", "c4", (MONTHS[0],), weight=0.5),
+        Copy("c", "v", "c4", (MONTHS[1],), weight=0.5),
     ]
     counted = monthly_weights(copies, MONTHS)
-    assert counted["c4", MONTHS[0]] == pytest.approx(4 / 3)
+    assert counted["c4", MONTHS[0]] == pytest.approx(1 / 3 + 0.5)
+    assert counted["wiki", MONTHS[0]] == 0
     assert sum(summed(counted, MONTHS)) == pytest.approx(3)
-    assert monthly_weights(copies, MONTHS, {"c": 0.5})["c4", MONTHS[0]] == pytest.approx(1 / 3 + 0.5)
     with pytest.raises(ValueError, match="not among"):
         monthly_weights([Copy("a", "t", "c4", (date(1999, 1, 1),))], MONTHS)
 

@@ -1,0 +1,131 @@
+"""What training corpora hold: shards, versions of resources, duplicates, and why cutoffs are where they are.
+
+A partition is a corpus of `data/corpora.yaml`. Indexes, matches and profiles are kept by content, so that a new shard
+costs only itself and a second run nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+import polars as pl
+
+from assets import corpus_why
+from assets.partitions import corpora, name_of
+from assets.tables import materialized, table_multi_asset
+from resources import corpus_rows as rows
+from resources.configured import WarehouseResource
+from resources.corpora import CorpusListResource, Shard, read_shard, shards
+from resources.corpus_mining import CorpusTexts, index_corpus, match_corpus, profile_corpus
+from resources.corpus_topics import ResourceTopics
+from resources.warehouse import Replace, Warehouse
+from strandline.corpus import Document
+from strandline.corpus.dedup_audit import Side, audit
+from strandline.corpus.duplicates import duplicate_pairs
+from strandline.corpus.ngrams import count_ngrams
+from strandline.corpus.settings import CorpusSpec
+from strandline.corpus.truth import KnownDocument, check
+
+READ = ["corpus.corpora", "corpus.broken_records"]
+MATCHED = ["corpus.matches", "corpus.version_counts", "corpus.truth_checks"]
+DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
+
+
+@table_multi_asset(READ, partitions_def=corpora, code_version="1", kinds={"tantivy"})
+def corpus_shards(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+) -> Iterator[dg.MaterializeResult]:
+    """Read and index the shards that are not indexed yet; what cannot be read is a row with its place."""
+    spec = corpus_list.find(name_of(context.partition_key))
+    outcomes = index_corpus(shards(spec), str(corpus_list.cache()))
+    frames = rows.shard_rows(spec.corpus, outcomes)
+    _replace(warehouse.open(), READ, spec, frames)
+    failed = [f"{outcome.shard.location}: {outcome.reason}" for outcome in outcomes if outcome.report is None]
+    n_broken = sum(outcome.report.n_broken for outcome in outcomes if outcome.report)
+    yield materialized(READ[0], shards=len(outcomes), documents=frames[0]["n_documents"].sum(), failed=failed)
+    yield materialized(READ[1], broken=n_broken, listed=frames[1].height)
+
+
+@table_multi_asset(
+    MATCHED,
+    deps=["corpus.corpora", "spans.revisions", "spans.texts"],
+    partitions_def=corpora,
+    code_version="1",
+    kinds={"rapidfuzz"},
+)
+def corpus_versions(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+) -> Iterator[dg.MaterializeResult]:
+    """Search each topic's reported version, attribute the hits to months, and count them by both algorithms."""
+    store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
+    cache = str(corpus_list.cache())
+    mined = [_versions(store, spec, cache, resource) for resource in spec.resources]
+    frames = [pl.concat(parts) for parts in zip(*mined, strict=True)]
+    _replace(store, MATCHED, spec, frames)
+    matches, counts, truths = frames
+    yield materialized(MATCHED[0], hits=matches.height, copies=matches["weight"].sum())
+    yield materialized(MATCHED[1], rows=counts.height)
+    yield materialized(MATCHED[2], outcomes=dict(truths["outcome"].value_counts(sort=True).iter_rows()))
+
+
+@table_multi_asset(
+    DOUBLED, deps=["corpus.corpora", "corpus.matches"], partitions_def=corpora, code_version="1", kinds={"numpy"}
+)
+def corpus_duplicates(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+) -> Iterator[dg.MaterializeResult]:
+    """Find the duplicates of every class among all documents, and what each deduplication rule would do to them."""
+    store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
+    here, cache = readable(store, spec), str(corpus_list.cache())
+    texts = CorpusTexts(here, cache)
+    pairs = []
+    if spec.duplicates == "corpus":
+        pairs = duplicate_pairs(profile_corpus(here, cache), texts, spec.mining.near, spec.excluded_domains)
+    mirrors = rows.mirror_pairs(rows.stored(store, "corpus.matches", spec.corpus), spec.excluded_domains)
+    judged = audit(pairs, lambda name: _side(texts.document(name)), spec.excluded_domains)
+    frames = (rows.pair_rows(spec.corpus, [*pairs, *mirrors]), rows.audit_rows(spec.corpus, spec.dedup_rule, judged))
+    _replace(store, DOUBLED, spec, frames)
+    yield materialized(DOUBLED[0], classes=dict(frames[0]["class"].value_counts(sort=True).iter_rows()))
+    yield materialized(DOUBLED[1], rows=len(judged), stated_rule=spec.dedup_rule)
+
+
+def readable(store: Warehouse, spec: CorpusSpec) -> list[Shard]:
+    """The shards as they are now of which documents were read."""
+    known = set(rows.stored(store, "corpus.corpora", spec.corpus).filter(pl.col("n_documents") > 0)["shard_key"])
+    return [shard for shard in shards(spec) if shard.key in known]
+
+
+def _versions(store: Warehouse, spec: CorpusSpec, cache: str, resource: str) -> Sequence[pl.DataFrame]:
+    """The rows of matches, counts and truth checks for one resource."""
+    here = readable(store, spec)
+    topics = ResourceTopics(store, resource, spec.reported.get(resource))
+    hits = match_corpus(here, cache, topics, spec.mining)
+    copies = rows.copies_of(hits)
+    heads = list(hits.select("subcorpus", "head").iter_rows())
+    ngrams = count_ngrams(topics, heads, spec.mining.ngram, spec.mining.hit_words)
+    found = {(copy.topic, copy.document_id): copy.months for copy in copies}
+    truths = check(_known(spec, here), rows.in_force(topics), found)
+    return (
+        rows.match_rows(spec.corpus, resource, hits),
+        rows.count_rows(spec.corpus, topics, copies, ngrams, spec.mining.ngram),
+        rows.truth_rows(spec.corpus, resource, truths),
+    )
+
+
+def _known(spec: CorpusSpec, here: Sequence[Shard]) -> list[KnownDocument]:
+    """The documents of which the version is known: those of the installed environment."""
+    if spec.reader != "environment":
+        return []
+    documents = [each for shard in here for each in read_shard(shard) if isinstance(each, Document)]
+    return [KnownDocument(d.document_id, d.source_id, d.revision) for d in documents if d.source_id and d.revision]
+
+
+def _side(document: Document) -> Side:
+    return Side(document.text, document.url)
+
+
+def _replace(store: Warehouse, tables: Sequence[str], spec: CorpusSpec, frames: Sequence[pl.DataFrame]) -> None:
+    here = {"corpus": spec.corpus}
+    store.write(*(Replace(table, frame, here) for table, frame in zip(tables, frames, strict=True)))
+
+
+ASSETS = [corpus_shards, corpus_versions, corpus_duplicates, *corpus_why.ASSETS]

@@ -1,0 +1,68 @@
+"""Attribution against known truth: whether a document whose version is known was dated to that version's months.
+
+A version that is in force in no month of the resource cannot be found in it, which is told apart from missing one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """A document of which topic and version are known without looking at its text."""
+
+    document_id: str
+    topic: str
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class TruthCheck:
+    """The outcome for one known document: `right`, `wrong`, `unmatched`, `outside` or `unknown_topic`, and why."""
+
+    known: KnownDocument
+    true_months: tuple[date, ...]
+    found_months: tuple[date, ...]
+    outcome: str
+    reason: str
+
+
+def check(
+    known: Sequence[KnownDocument],
+    in_force: Mapping[str, Mapping[str, Sequence[date]]],
+    found: Mapping[tuple[str, str], Sequence[date]],
+) -> list[TruthCheck]:
+    """Compare what was attributed with what is known.
+
+    Args:
+        known: the documents.
+        in_force: by topic and revision, the months in which that revision was in force.
+        found: by topic and document id, the months attributed; nothing where the document was no match.
+    """
+    return [
+        _check(each, in_force.get(each.topic), tuple(found.get((each.topic, each.document_id), ()))) for each in known
+    ]
+
+
+def recovered(checks: Sequence[TruthCheck]) -> float | None:
+    """The share dated rightly among documents whose version lies in the resource; None where there are none."""
+    judged = [each for each in checks if each.outcome in ("right", "wrong", "unmatched")]
+    return sum(each.outcome == "right" for each in judged) / len(judged) if judged else None
+
+
+def _check(each: KnownDocument, revisions: Mapping[str, Sequence[date]] | None, found: tuple[date, ...]) -> TruthCheck:
+    if revisions is None:
+        return TruthCheck(each, (), found, "unknown_topic", f"the resource has no document named {each.topic}")
+    true = tuple(sorted(revisions.get(each.revision, ())))
+    if not true:
+        reason = f"version {each.revision} is in force in no month of the resource"
+        return TruthCheck(each, true, found, "outside", reason)
+    if not found:
+        return TruthCheck(each, true, found, "unmatched", "no version is near enough to the document")
+    if set(found) & set(true):
+        return TruthCheck(each, true, found, "right", "the months of its version were found")
+    reason = f"a version of {found[0]:%Y-%m} is nearer than that of {true[0]:%Y-%m}"
+    return TruthCheck(each, true, found, "wrong", reason)

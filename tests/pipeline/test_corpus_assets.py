@@ -1,0 +1,180 @@
+"""Mining through Dagster: every table and exhibit of a small corpus, a second run that does nothing, a shard added."""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import dagster as dg
+import polars as pl
+import pytest
+import yaml
+
+from assets import corpus, corpus_exhibits, pictures
+from assets.partitions import corpora, key_for
+from assets.quality import judge
+from assets.suites.corpus import SUITES
+from resources import corpus_mining, search_index
+from resources.configured import WarehouseResource
+from resources.corpora import CorpusListResource
+from resources.warehouse import Warehouse
+from strandline.spans import text_digest
+from strandline.spans.months import month_range
+
+MONTHS = month_range(date(2020, 1, 1), date(2020, 12, 1))
+TOPICS = ["Aruba", "Brazil", "Chad", "Denmark"]
+KEY = key_for("small")
+
+
+def version(topic: str, month: int) -> str:
+    facts = [
+        f"{topic} counted {1000 + 37 * n + month * (n % 3 == 0)} inhabitants in district {n}.[{n}]" for n in range(40)
+    ]
+    return f"{topic} is a country described in month {month}. " + " ".join(facts)
+
+
+def fill(store: Warehouse) -> None:
+    rows, texts = [], {}
+    for topic in TOPICS:
+        for number, month in enumerate(MONTHS):
+            text = version(topic, number)
+            texts[text_digest(text)] = text
+            rows.append(
+                {"resource": "facts", "topic": topic, "month": month, "status": "ok", "text_sha256": text_digest(text)}
+            )
+    store.merge("spans.texts", pl.DataFrame({"text_sha256": list(texts), "text": list(texts.values())}))
+    store.merge("spans.revisions", pl.DataFrame(rows))
+    curve = [{"model": "tiny", "resource": "facts", "month": month, "n_documents": 4, "n_excluded": 0,
+              "relative_perplexity": abs(number - 3) / 8} for number, month in enumerate(MONTHS)]  # fmt: skip
+    store.merge("perplexity.monthly_curves", pl.DataFrame(curve))
+
+
+def lines(file: Path, texts: list[tuple[str, str]]) -> None:
+    records = [json.dumps({"text": text, "url": url, "timestamp": "2020-11-20"}) for text, url in texts]
+    file.write_text("\n".join(records) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    monkeypatch.setattr(pictures, "REPORTS", tmp_path / "reports")
+    monkeypatch.setattr(pictures.picture, "__kwdefaults__", {"folder": tmp_path / "reports", "dpi": 60})
+    monkeypatch.setattr(pictures.report_text, "__kwdefaults__", {"folder": tmp_path / "reports", "ending": "txt"})
+    old = [(version(topic, 3), f"https://mirror.example/{topic}") for topic in TOPICS for _ in range(3)]
+    lines(
+        tmp_path / "crawl-1.jsonl", [*old, ("An unrelated page about cooking rice and beans.", "https://food.example/")]
+    )
+    lines(tmp_path / "wiki-1.jsonl", [(version(topic, 11), f"https://en.wiki.example/{topic}") for topic in TOPICS])
+    settings = {
+        "corpora": [
+            {
+                "corpus": "small",
+                "resources": ["facts"],
+                "models": ["tiny"],
+                "dedup_rule": "paragraph",
+                "parts": [
+                    {"files": f"{tmp_path}/crawl-*.jsonl", "subcorpus": "crawl"},
+                    {"files": f"{tmp_path}/wiki-*.jsonl", "subcorpus": "wikipedia", "is_crawl": False},
+                ],
+            }
+        ]
+    }
+    (tmp_path / "corpora.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    found = {
+        "warehouse": WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb")),
+        "corpus_list": CorpusListResource(path=str(tmp_path / "corpora.yaml"), cache_dir=str(tmp_path / "cache")),
+    }
+    fill(found["warehouse"].open())
+    return found
+
+
+def materialize(world: dict[str, object], assets: list[dg.AssetsDefinition]) -> dg.ExecuteInProcessResult:
+    instance = dg.DagsterInstance.ephemeral()
+    instance.add_dynamic_partitions(corpora.name, [KEY])
+    return dg.materialize(assets, partition_key=KEY, resources=world, instance=instance)
+
+
+def test_a_corpus_is_mined_from_shards_to_sentence(world, tmp_path):
+    assert materialize(world, corpus.ASSETS).success
+    store = world["warehouse"].open()
+    read = store.query("select subcorpus, sum(n_documents) as n from corpus.corpora group by all order by all")
+    assert read.rows() == [("crawl", 13), ("wikipedia", 4)]
+    counts = store.query(
+        "select subcorpus, month, weight from corpus.version_counts "
+        "where method = 'edit_distance' and weight > 0 order by 1"
+    )
+    assert counts.rows() == [("crawl", date(2020, 4, 1), 12.0), ("wikipedia", date(2020, 12, 1), 4.0)]
+    ngrams = store.query("select month from corpus.version_counts where method = 'ngram' order by weight desc limit 1")
+    assert ngrams.item() == date(2020, 4, 1)
+    why = store.query("select * from corpus.explanations where model = 'tiny'").row(0, named=True)
+    assert (why["gap_months"], why["reported_month"]) == (8, date(2020, 12, 1))
+    assert (why["old_crawl_months"], why["duplicate_months"], why["remainder_months"]) == (7, 0, 1)
+    assert why["correlation"] < 0
+    assert "tiny" not in why["sentence"]
+    assert "of a gap of 8 months" in why["sentence"]
+    classes = dict(store.query("select class, count(*) from corpus.duplicate_pairs group by all").iter_rows())
+    assert classes["exact"] == 8
+    assert store.query("select count(*) from corpus.dedup_audit where rule = 'paragraph' and is_stated").item() >= 1
+    copies = store.query("from corpus.copies_of_my_resource").row(0, named=True)
+    assert (copies["n_copies"], copies["n_exact_copies"], copies["n_topics_with_copies"]) == (16, 16, 4)
+    versions = store.query("select topic, month, n_copies from corpus.versions_of_my_resource order by all")
+    assert versions.rows()[0] == ("Aruba", date(2020, 4, 1), 3.0)
+    assert store.query("select older_share from corpus.older_than_reported").item() == 0.75
+
+
+def test_every_suite_passes_on_a_mined_corpus_and_fails_on_damage(world):
+    assert materialize(world, corpus.ASSETS).success
+    store = world["warehouse"].open()
+    for table, suite in SUITES.items():
+        report = judge(store, table, suite, {"corpus": "small"})
+        assert report.passed, report.sentence
+    assert not judge(store, "corpus.matches", SUITES["corpus.matches"], {"corpus": "no such"}).passed
+
+
+def test_a_second_run_computes_nothing_and_changes_no_row(world, monkeypatch):
+    assert materialize(world, corpus.ASSETS).success
+    store = world["warehouse"].open()
+    before = {table: store.digest(table) for table in SUITES}
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("nothing is left to compute")
+
+    monkeypatch.setattr(search_index, "_fill", refuse)
+    monkeypatch.setattr(corpus_mining, "_topic_rows", refuse)
+    monkeypatch.setattr(corpus_mining, "profile", refuse)
+    assert materialize(world, corpus.ASSETS).success
+    assert {table: store.digest(table) for table in SUITES} == before
+
+
+def test_a_new_shard_costs_only_itself(world, tmp_path, monkeypatch):
+    assert materialize(world, corpus.ASSETS).success
+    lines(tmp_path / "crawl-2.jsonl", [(version("Chad", 5), "https://late.example/")])
+    indexed, matched = [], []
+    fill_index, rows_of = search_index._fill, corpus_mining._topic_rows
+    monkeypatch.setattr(search_index, "_fill", lambda *a: indexed.append(a) or fill_index(*a))
+    monkeypatch.setattr(corpus_mining, "_topic_rows", lambda *a: matched.append(a[1].location) or rows_of(*a))
+    assert materialize(world, corpus.ASSETS).success
+    assert len(indexed) == 1
+    assert {Path(location).name for location in matched} == {"crawl-2.jsonl"}
+    store = world["warehouse"].open()
+    found = store.query("select months from corpus.matches where location like '%crawl-2%' and weight = 1").item()
+    assert list(found) == [date(2020, 6, 1)]
+
+
+def test_a_file_that_cannot_be_reached_is_a_row_and_the_rest_is_mined(world, tmp_path):
+    (tmp_path / "crawl-9.jsonl").mkdir()
+    (tmp_path / "crawl-3.jsonl").write_bytes(b'{"text": "half a rec')
+    assert materialize(world, corpus.ASSETS).success
+    broken = world["warehouse"].open().query("select location, position, kind from corpus.broken_records")
+    assert [(Path(location).name, position, kind) for location, position, kind in broken.iter_rows()] == [
+        ("crawl-3.jsonl", 1, "json")
+    ]
+
+
+def test_the_exhibits_are_pictures_and_coloured_pairs(world, tmp_path):
+    assert materialize(world, corpus.ASSETS).success
+    result = materialize(world, corpus_exhibits.ASSETS)
+    assert result.success
+    page = (tmp_path / "reports" / "corpus" / KEY / "duplicates.html").read_text(encoding="utf-8")
+    assert "background:#" in page
+    assert "crawl-1.jsonl:line " in page
+    assert (tmp_path / "reports" / "corpus" / KEY / "fig7_facts.png").stat().st_size > 5000
+    assert (tmp_path / "reports" / "corpus" / KEY / "fig8_facts.png").stat().st_size > 5000
