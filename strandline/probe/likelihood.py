@@ -1,0 +1,108 @@
+"""Likelihood mode: reading YES, NO and UNKNOWN as probabilities of a model's next words instead of a generated reply.
+
+Prompts and labels become token ids here, and label log-probabilities become answers. Running the model belongs to the
+perplexity engine. The three probabilities are conditional on the reply being one of the three labels; how much of the
+model's mass lies on them at all is kept beside them, as a model that would rather say something else says less by this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from strandline.probe import LABELS, Answer, Question
+from strandline.probe.questions import likelihood_messages, likelihood_text
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One question with its label continuations: ``prompt`` is what all of them share, ``labels`` what follows it.
+
+    Token ids; the labels are in the order of ``LABELS`` and none of them is empty.
+    """
+
+    prompt: tuple[int, ...]
+    labels: tuple[tuple[int, ...], ...]
+
+
+def choices(tokenizer: Any, questions: Sequence[Question]) -> list[Choice]:
+    """Token ids of each question and its labels, as the tokenizer itself joins them.
+
+    A model with a chat template is asked in it (the system text at the head of the user's turn where the template knows
+    no system role), any other in plain text. A label is tokenized together with its prompt, so that the ids are those
+    that the model saw in training whether or not a tokenizer marks the start of a word.
+    """
+    return [_choice(tokenizer, question) for question in questions]
+
+
+def read_probabilities(log_probabilities: Floats) -> list[Answer]:
+    """Answers from the labels' log-probabilities, shape (questions, labels).
+
+    The most probable label is the answer (the first of equals), ``p_yes`` is P(YES) given that it is one of the three.
+    A row that is not finite throughout, or whose labels are all impossible, is missing: ``nonfinite``.
+    """
+    scores = np.asarray(log_probabilities, dtype=np.float64)
+    if scores.ndim != 2 or scores.shape[1] != len(LABELS):
+        raise ValueError(f"expected one row a question and {len(LABELS)} labels, got shape {scores.shape}")
+    return [_answer(i, row) for i, row in enumerate(scores)]
+
+
+def label_mass(log_probabilities: Floats) -> float | None:
+    """The mean probability that the reply begins with one of the labels at all; None where nothing is finite."""
+    rows = np.exp(log_probabilities[np.isfinite(log_probabilities).all(axis=1)]).sum(axis=1)
+    return float(rows.mean()) if rows.size else None
+
+
+def _choice(tokenizer: Any, question: Question) -> Choice:
+    prompt = _prompt_text(tokenizer, question)
+    is_chat = _has_template(tokenizer)
+    sequences = [_ids(tokenizer, prompt + ("" if is_chat else " ") + label, is_chat) for label in LABELS]
+    shared = _shared_length(sequences)
+    return Choice(tuple(sequences[0][:shared]), tuple(tuple(s[shared:]) for s in sequences))
+
+
+def _prompt_text(tokenizer: Any, question: Question) -> str:
+    if not _has_template(tokenizer):
+        return likelihood_text(question)
+    messages = [dict(m) for m in likelihood_messages(question)]
+    try:
+        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+    except Exception as error:  # templates raise whatever they like for a role that they do not know
+        if "system" not in str(error).lower() and "role" not in str(error).lower():
+            raise
+        folded = [{"role": "user", "content": "\n\n".join(m["content"] for m in messages)}]
+        return str(tokenizer.apply_chat_template(folded, tokenize=False, add_generation_prompt=True))
+
+
+def _has_template(tokenizer: Any) -> bool:
+    return bool(getattr(tokenizer, "chat_template", None))
+
+
+def _ids(tokenizer: Any, text: str, is_chat: bool) -> list[int]:
+    ids = [int(i) for i in tokenizer(text, add_special_tokens=False)["input_ids"]]
+    bos: int | None = getattr(tokenizer, "bos_token_id", None)
+    if is_chat or bos is None or list(tokenizer("a")["input_ids"])[:1] != [bos]:
+        return ids
+    return [bos, *ids]
+
+
+def _shared_length(sequences: Sequence[Sequence[int]]) -> int:
+    shortest = min(len(s) for s in sequences)
+    shared = next((i for i in range(shortest) if len({s[i] for s in sequences}) > 1), shortest)
+    if shared == 0:
+        raise ValueError("the tokenizer gives a question and its labels no token in common")
+    return min(shared, shortest - 1)
+
+
+def _answer(index: int, row: Floats) -> Answer:
+    best = float(row.max()) if not np.isnan(row).any() else float("nan")
+    if not np.isfinite(best):
+        return Answer(index, None, parse_status="nonfinite")
+    weights = np.exp(row - best)
+    return Answer(index, LABELS[int(np.argmax(row))], p_yes=float(weights[0] / weights.sum()))
