@@ -158,15 +158,15 @@ def test_a_fetch_far_smaller_than_what_is_known_is_refused(
     assert store.query("select count(*) as n from releases.releases where project = 'P0'").item() == 20
 
 
-def test_a_decoy_that_is_released_later_is_named_also_when_a_model_was_asked_it(tmp_path: Path, facts: Path) -> None:
+def test_a_decoy_that_is_released_later_is_named_where_a_model_was_asked_it(tmp_path: Path, facts: Path) -> None:
     result, store = run(tmp_path)
     (check,) = result.get_asset_check_evaluations()
     assert check.passed
     decoy = store.query("select project, decoy_version, released_on, position from releases.probe_items limit 1").row(0)
     answer = {
         "model": "m", "run_id": "r", "replicate": 0, "round": 0, "question": 0, "position": decoy[3],
-        "released_on": decoy[2], "project": decoy[0], "version": decoy[1], "kind": "decoy", "parse_status": "ok", "answer": "NO",
-        "counted": True,
+        "released_on": decoy[2], "project": decoy[0], "version": decoy[1], "kind": "decoy", "parse_status": "ok",
+        "answer": "NO", "counted": True,
     }  # fmt: skip
     store.merge("probe.answers", pl.DataFrame([answer]))
     projects = read_projects(facts)
