@@ -83,17 +83,26 @@ def _line(number: int, start: int, length: int, held: bytearray, longest: int) -
 def pieces(file: BinaryIO) -> Iterator[bytes | Fault]:
     """The decompressed bytes of a file, piece by piece, with a fault wherever bytes are damaged or missing."""
     stored = _Stored(file)
-    head = stored.peek(6)
+    head = stored.peek(64)[:64]
     if not head:
         yield Fault("empty", "the file is empty", 0)
         return
     magic = next((magic for magic in _MEMBERS if head.startswith(magic)), None)
-    if magic is None:
+    if magic is None and not _is_binary(head):
         while data := stored.take():
             yield data
         return
+    if magic is None:
+        more = stored.seek_member(b"\x1f\x8b\x08")
+        rest = "reading goes on at the next gzip member" if more else "nothing in the file can be read"
+        yield Fault("corrupt", f"the file begins neither with text nor with a known compression; {rest}", 0)
+        magic = b"\x1f\x8b\x08"
     while stored.peek(1):
         yield from _member(stored, magic)
+
+
+def _is_binary(head: bytes) -> bool:
+    return any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
 class _Stored:

@@ -45,7 +45,7 @@ def records(file: BinaryIO) -> Iterator[Found | Damage]:
     if not head:
         yield Damage(0, "empty", "the file is empty")
         return
-    magic = next((magic for magic in (_GZIP, _ZSTD) if head.startswith(magic)), _PLAIN)
+    magic = _magic(head)
     base: int | None = 0
     in_damage = False
     while base is not None:
@@ -66,6 +66,12 @@ def records(file: BinaryIO) -> Iterator[Found | Damage]:
                 yield Damage(at, "corrupt", _reason(error, head))
             in_damage = True
         base = _next_record(file, magic, (base if last is None else last) + 1)
+
+
+def _magic(head: bytes) -> bytes:
+    """How records begin in this file: by its first bytes, or, where those are damaged, by what comes first in them."""
+    places = {head.find(magic): magic for magic in (_PLAIN, _GZIP, _ZSTD) if magic in head}
+    return places[min(places)] if places else _PLAIN
 
 
 def _archive(file: BinaryIO, base: int) -> Iterator[Any]:
