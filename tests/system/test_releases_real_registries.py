@@ -1,5 +1,6 @@
-"""The registries that this machine's pip and npm are set up for, asked for two packages of the committed facts."""
+"""The registries that this machine's pip and npm are set up for, asked for a package that the project uses, and for one you name."""
 
+import os
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -37,10 +38,12 @@ def test_the_python_index_is_read_and_agrees_with_the_committed_facts(tmp_path: 
 
 
 def test_the_npm_registry_agrees_with_the_committed_facts_or_is_known_for_a_mirror(tmp_path: Path) -> None:
-    outcome, known = ask(tmp_path, "React")
+    project = os.environ.get("STRANDLINE_TEST_NPM_PROJECT")
+    if not project:
+        pytest.skip("this project uses no npm package; name a tracked one in STRANDLINE_TEST_NPM_PROJECT to ask npm")
+    outcome, known = ask(tmp_path, project)
     assert outcome.state.status in ("ok", "mirror_dates"), outcome.state.error
     found = {r.version: r for r in outcome.releases or []}
-    assert found["16.8.0"].released_on == date(2019, 2, 6)
-    assert len(found) > len(known)
+    assert len(found) >= len(known) > 0
     wrong = [v.version for v in known if abs((found[v.version].released_on - v.released_on).days) > 2]  # type: ignore[operator]
     assert not wrong
