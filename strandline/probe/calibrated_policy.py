@@ -47,8 +47,8 @@ class CalibratedRules:
 
 
 @dataclass
-class _Progress:
-    """What the rounds so far amount to; a cache, rebuilt whenever another history is shown."""
+class Progress:
+    """What the rounds so far amount to: counted answers, the grid with them, and the posterior."""
 
     rounds: tuple[StoredRound, ...]
     ledger: Ledger
@@ -64,7 +64,7 @@ class CalibratedPolicy:
     seed: int = 0
     rules: CalibratedRules = CalibratedRules()
     name: str = "calibrated"
-    _progress: _Progress | None = field(default=None, repr=False, compare=False)
+    _progress: Progress | None = field(default=None, repr=False, compare=False)
 
     def next_round(self, rounds: Sequence[StoredRound]) -> PlannedRound:
         """The next call's questions: up to 3 days of up to 5 releases and 3 decoys, in a shuffled order.
@@ -115,20 +115,20 @@ class CalibratedPolicy:
         """The posterior that choosing and stopping go by; positions without hope are no longer followed."""
         return self.progress(rounds).posterior
 
-    def progress(self, rounds: Sequence[StoredRound]) -> _Progress:
+    def progress(self, rounds: Sequence[StoredRound]) -> Progress:
         """Counted answers, grid and posterior after these rounds, built round by round and remembered."""
         done = self._progress
         if done is None or not _continues(done.rounds, rounds):
             empty = count([])
             ledger = Ledger(self.calendar.ordinals)
-            done = _Progress((), ledger, empty, posterior(self.calendar, empty, ledger))
+            done = Progress((), ledger, empty, posterior(self.calendar, empty, ledger))
         self._progress = None
         for n in range(len(done.rounds) + 1, len(rounds) + 1):
             done = self._after(done, tuple(rounds[:n]))
         self._progress = done
         return done
 
-    def _after(self, done: _Progress, rounds: tuple[StoredRound, ...]) -> _Progress:
+    def _after(self, done: Progress, rounds: tuple[StoredRound, ...]) -> Progress:
         counted = count(rounds)
         fresh = slice(len(done.counted.yes), None)
         days, yes = counted.position[fresh], counted.yes[fresh]
@@ -139,7 +139,7 @@ class CalibratedPolicy:
         ledger = done.ledger
         if len(rounds) >= self.rules.anchor_rounds:
             ledger, post = self._pruned(ledger, post)
-        return _Progress(rounds, ledger, counted, post)
+        return Progress(rounds, ledger, counted, post)
 
     def _pruned(self, ledger: Ledger, post: Posterior) -> tuple[Ledger, Posterior]:
         mass = post.by_position
