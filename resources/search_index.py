@@ -140,8 +140,17 @@ class SearchIndex:
 def _fill(folder: Path, records: Iterable[Document | BrokenRecord]) -> IndexReport:
     import tantivy
 
-    report = IndexReport()
     writer = tantivy.Index(_schema(), path=str(folder)).writer(heap_size=HEAP_BYTES, num_threads=1)
+    try:
+        report = _add(writer, records)
+        writer.commit()
+    finally:
+        writer.wait_merging_threads()
+    return report
+
+
+def _add(writer: Any, records: Iterable[Document | BrokenRecord]) -> IndexReport:
+    report = IndexReport()
     ordinal = 0
     for record in records:
         if isinstance(record, BrokenRecord):
@@ -154,8 +163,6 @@ def _fill(folder: Path, records: Iterable[Document | BrokenRecord]) -> IndexRepo
         name = record.subcorpus
         report.documents[name] = report.documents.get(name, 0) + 1
         report.n_bytes[name] = report.n_bytes.get(name, 0) + len(record.text.encode("utf-8", "replace"))
-    writer.commit()
-    writer.wait_merging_threads()
     return report
 
 
