@@ -106,4 +106,4 @@ class CommonCrawl:
             except TransientError as error:
                 raise DeferredError(f"the index is busy: {error}") from error
 
-        return self._pages.read_or(f"{index} {name}", fetch).decode("utf-8", "replace") or None
+        return self._pages.read_or(name, fetch).decode("utf-8", "replace") or None

@@ -31,33 +31,35 @@ def items_in(archive: bytes | BinaryIO, extract: Capped) -> Iterator[NewsItem]:
 
     stream = io.BytesIO(archive) if isinstance(archive, bytes) else archive
     kinds = WarcRecordType.response | WarcRecordType.revisit
-    records = iter(ArchiveIterator(stream, record_types=kinds, parse_http=True, auto_decode="all"))
+    records = iter(ArchiveIterator(stream, record_types=kinds, parse_http=False))
     while True:
         try:
             record = next(records, None)
             if record is None:
                 return
-            item = _item(record, extract)
+            item = _item(record, record.record_type == WarcRecordType.revisit, extract)
         except (OSError, EOFError, ValueError) as error:
             yield NewsItem("", None, "", status="truncated", reason=f"the archive breaks off: {error}")
             return
         yield item
 
 
-def _item(record: Any, extract: Capped) -> NewsItem:
+def _item(record: Any, is_revisit: bool, extract: Capped) -> NewsItem:
     url = record.headers.get("WARC-Target-URI", "")
     captured = utc_instant(record.headers.get("WARC-Date") or "1970-01-01T00:00:00Z")
-    if record.record_type.name == "revisit":
+    if is_revisit:
         return _unusable(url, captured, "revisit", "the archive only says that the page was as at an earlier capture")
     if cut := record.headers.get("WARC-Truncated"):
         return _unusable(url, captured, "truncated", f"the capture was cut ({cut})")
+    declared = int(record.headers.get("Content-Length") or 0)
+    record.freeze()
+    if not url or record.content_length < declared:
+        reason = f"the archive breaks off after {record.content_length} of {declared} bytes"
+        return _unusable(url, captured, "truncated", reason)
+    record.parse_http(auto_decode="all")
     if (code := getattr(record.http_headers, "status_code", None)) != 200:
         return _unusable(url, captured, "missing", f"the server answered {code}")
-    body = record.reader.read()
-    declared = int(record.headers.get("Content-Length") or 0)
-    if not body and declared > 0 and record.http_content_type:
-        return _unusable(url, captured, "empty", "the page was empty")
-    return page_item(url, captured, body, record.http_headers.get("Content-Type") or "", extract)
+    return page_item(url, captured, record.reader.read(), record.http_headers.get("Content-Type") or "", extract)
 
 
 def page_item(url: str, captured: datetime, body: bytes, content_type: str, extract: Capped) -> NewsItem:
@@ -66,14 +68,14 @@ def page_item(url: str, captured: datetime, body: bytes, content_type: str, extr
     if replaced > REPLACED_SHARE:
         reason = f"{replaced:.1%} of the characters cannot be read as {encoding}"
         return _unusable(url, captured, "garbled", reason)
-    outcome = extract.call(html, url, captured.date())
+    outcome = extract.call(html, captured.date())
     if outcome.status != "ok":
         return _unusable(url, captured, "unparsed", f"extraction {outcome.reason}")
     found = outcome.value
     text = f"{found.title}\n\n{found.text}" if found.title and found.text else found.text
-    return NewsItem(
-        commoncrawl.address_key(url), found.published_on, text, url, captured.date(), commoncrawl.date_in_address(url)
-    )
+    stated = commoncrawl.date_in_address(url)
+    published = found.published_on or stated
+    return NewsItem(commoncrawl.address_key(url), published, text, url, captured.date(), stated)
 
 
 def _unusable(url: str, captured: datetime, status: str, reason: str) -> NewsItem:

@@ -58,7 +58,7 @@ def sample(items: Iterable[NewsItem], months: Sequence[date], rules: Rules | Non
     chosen: list[Version] = []
     buckets: dict[date, list[NewsItem]] = {}
     for item in judged:
-        day = item.published_on or item.stated_on or item.captured_on
+        day = _bucket_day(item)
         if day is not None and month_start(day) in wanted:
             buckets.setdefault(month_start(day), []).append(item)
     for month in sorted(buckets):
@@ -106,6 +106,13 @@ def _one_each(items: Iterable[NewsItem]) -> list[NewsItem]:
         if other is None or _preference(item) < _preference(other):
             best[item.name] = item
     return [best[name] for name in sorted(best)]
+
+
+def _bucket_day(item: NewsItem) -> date | None:
+    """The day whose month an article belongs to; a date that was refuted does not count."""
+    if item.status == "misdated":
+        return item.stated_on or item.captured_on
+    return item.published_on or item.stated_on or item.captured_on
 
 
 def _preference(item: NewsItem) -> tuple[bool, date, str]:
