@@ -6,14 +6,20 @@ questions and storing rounds belong to the probe.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from resources.chat import ChatClient, EndpointError, Exchange, Patience
 from resources.secrets import ApiKey
 from strandline.models import ModelSpec
-from strandline.probe import Answer, Question, RoundReply
-from strandline.probe.questions import chat_messages
+from strandline.perplexity.language_model import LanguageModel
+from strandline.probe import LABELS, Answer, Question, RoundReply
+from strandline.probe.likelihood import Choice, Floats, choices, label_mass, read_probabilities
+from strandline.probe.questions import Message, chat_messages, likelihood_messages
 from strandline.probe.replies import ParsedReply, read_reply
 
 LARGEST_BUDGET = 16_384
@@ -32,6 +38,16 @@ class Asker(Protocol):
         """Let go of connections or weights."""
 
 
+class Completes(Protocol):
+    """What brings back one completion: an endpoint's client, or weights that run here."""
+
+    def complete(self, messages: Sequence[Mapping[str, str]], n_questions: int, budget: int) -> Exchange:
+        """One completion of these messages; EndpointError where there is none."""
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
 class ChatAsker:
     """Asks a round as one JSON exchange.
 
@@ -40,7 +56,7 @@ class ChatAsker:
     kept as it is, so that no answered question is ever asked again.
     """
 
-    def __init__(self, client: ChatClient, *, budget: int = 2048, cost_per_million_tokens: float | None = None) -> None:
+    def __init__(self, client: Completes, *, budget: int = 2048, cost_per_million_tokens: float | None = None) -> None:
         self._client, self._budget, self._cost = client, budget, cost_per_million_tokens
 
     def ask(self, questions: Sequence[Question]) -> RoundReply:
@@ -67,14 +83,51 @@ class ChatAsker:
         self._client.close()
 
 
-def open_asker(spec: ModelSpec, patience: Patience | None = None) -> Asker:
-    """The asker of a listed model, as its entry says: an endpoint, or token probabilities of weights that run here.
+class LikelihoodAsker:
+    """Reads P(YES), P(NO) and P(UNKNOWN) of every question from token probabilities; nothing is generated.
 
-    Raises MissingKeyError where the variable that should hold the endpoint's key is empty.
+    All questions of a round share their prompt's beginning, which is computed once. ``reply_text`` holds the labels'
+    log-probabilities as JSON, ``usage`` the tokens computed and saved and how much probability the labels had at all.
+    """
+
+    def __init__(self, language_model: LanguageModel, release: Callable[[], None] = lambda: None) -> None:
+        self._lm, self._release = language_model, release
+
+    def ask(self, questions: Sequence[Question]) -> RoundReply:
+        """See Asker. An answer whose likelihoods are not finite is missing."""
+        started = time.monotonic()
+        asked = choices(self._lm.tokenizer, questions)
+        scores, tokens = _label_scores(self._lm, asked)
+        answers = tuple(read_probabilities(scores))
+        missing = sum(a.answer is None for a in answers)
+        numbers = tokens | {"completion_tokens": 0, "attempts": 1, "seconds": round(time.monotonic() - started, 3)}
+        facts = {"ask": "likelihood", "dtype": self._lm.dtype, "device": self._lm.device, "revision": self._lm.revision}
+        usage = numbers | {"label_mass": label_mass(scores), "parameters": facts}
+        status = "ok" if not missing else "partial" if missing < len(answers) else "nonfinite"
+        reason = f"{missing} of {len(answers)} questions have likelihoods that are not finite" if missing else None
+        return RoundReply(answers, _likelihood_record(questions), _score_text(scores), usage, status, reason)
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        self._release()
+
+
+def open_asker(spec: ModelSpec, patience: Patience | None = None) -> Asker:
+    """The asker of a listed model, as its entry says: an endpoint, or weights that are loaded here.
+
+    Raises MissingKeyError where the variable that should hold the endpoint's key is empty, ModelLoadError where the
+    weights cannot be had.
     """
     if spec.backend == "openai":
         return chat_asker(spec, patience)
-    raise NotImplementedError(spec.ask)
+    from resources.language_models import LanguageModels
+    from resources.local_chat import LocalChat
+
+    models = LanguageModels()
+    language_model = models.load(spec)
+    if spec.ask == "likelihood":
+        return LikelihoodAsker(language_model, models.release)
+    return ChatAsker(LocalChat(language_model, models.release), budget=spec.max_response_tokens)
 
 
 def chat_asker(spec: ModelSpec, patience: Patience | None = None) -> ChatAsker:
@@ -82,6 +135,39 @@ def chat_asker(spec: ModelSpec, patience: Patience | None = None) -> ChatAsker:
     key = ApiKey.from_environment(spec.api_key_env) if spec.api_key_env else None
     client = ChatClient(spec.source, spec.served_name or spec.name, key, patience=patience)
     return ChatAsker(client, budget=spec.max_response_tokens, cost_per_million_tokens=spec.cost_per_million_tokens)
+
+
+def _label_scores(language_model: LanguageModel, asked: Sequence[Choice]) -> tuple[Floats, dict[str, int]]:
+    """Log-probability of every label after its question, shape (questions, labels), NaN where not finite."""
+    from strandline.perplexity.engine import Scorer
+    from strandline.perplexity.prefix_tree import Request
+
+    wanted = [[[Request((*c.prompt, *ids), len(c.prompt)) for ids in label] for label in c.labels] for c in asked]
+    requests = [request for row in wanted for label in row for request in label]
+    done = {s.request: s for s in Scorer(language_model).sequences(requests)}
+    scores = np.array([[_log_sum([done[r].sum_nll for r in label]) for label in row] for row in wanted])
+    computed = sum(s.computed for s in done.values())
+    return scores, {"prompt_tokens": computed, "saved_tokens": sum(s.saved for s in done.values())}
+
+
+def _log_sum(losses: Sequence[float | None]) -> float:
+    """Log-probability of a label from the losses of its spellings; NaN where one of them is not finite."""
+    known = [-loss for loss in losses if loss is not None]
+    return float(np.logaddexp.reduce(known)) if len(known) == len(losses) else float("nan")
+
+
+def _likelihood_record(questions: Sequence[Question]) -> tuple[Message, ...]:
+    """The prompts of a round as messages: what all share once, then each question's own turn."""
+    prompts = [likelihood_messages(question) for question in questions]
+    return (*prompts[0][:-1], *(prompt[-1] for prompt in prompts))
+
+
+def _score_text(scores: Floats) -> str:
+    rows = [
+        {label: None if np.isnan(v) else round(float(v), 6) for label, v in zip(LABELS, row, strict=True)}
+        for row in scores
+    ]
+    return json.dumps(rows)
 
 
 class _Usage:

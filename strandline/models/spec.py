@@ -259,4 +259,5 @@ def _spec(entry: Mapping[str, Any]) -> ModelSpec:
     given = {k: v for k, v in entry.items() if v is not None}
     if "n_params" in given:
         given["n_params"] = parameter_count(given["n_params"])
+    given.setdefault("ask", "chat" if entry["backend"] == "openai" else "likelihood")
     return ModelSpec(**given)

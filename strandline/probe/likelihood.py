@@ -7,7 +7,7 @@ model's mass lies on them at all is kept beside them, as a model that would rath
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,19 +24,20 @@ Floats = npt.NDArray[np.float64]
 class Choice:
     """One question with its label continuations: ``prompt`` is what all of them share, ``labels`` what follows it.
 
-    Token ids; the labels are in the order of ``LABELS`` and none of them is empty.
+    Token ids; each label, in the order of ``LABELS``, has one or more spellings, and none of them is empty.
     """
 
     prompt: tuple[int, ...]
-    labels: tuple[tuple[int, ...], ...]
+    labels: tuple[tuple[tuple[int, ...], ...], ...]
 
 
 def choices(tokenizer: Any, questions: Sequence[Question]) -> list[Choice]:
     """Token ids of each question and its labels, as the tokenizer itself joins them.
 
     A model with a chat template is asked in it (the system text at the head of the user's turn where the template knows
-    no system role), any other in plain text. A label is tokenized together with its prompt, so that the ids are those
-    that the model saw in training whether or not a tokenizer marks the start of a word.
+    no system role), any other in plain text. A label counts in capitals, as a word and in small letters, as it does in
+    a written reply. It is tokenized together with its prompt, so that the ids are those that the model saw in training
+    whether or not a tokenizer marks the start of a word.
     """
     return [_choice(tokenizer, question) for question in questions]
 
@@ -62,22 +63,36 @@ def label_mass(log_probabilities: Floats) -> float | None:
 def _choice(tokenizer: Any, question: Question) -> Choice:
     prompt = _prompt_text(tokenizer, question)
     is_chat = _has_template(tokenizer)
-    sequences = [_ids(tokenizer, prompt + ("" if is_chat else " ") + label, is_chat) for label in LABELS]
-    shared = _shared_length(sequences)
-    return Choice(tuple(sequences[0][:shared]), tuple(tuple(s[shared:]) for s in sequences))
+    start = prompt if is_chat else prompt + " "
+    spelled = [[_ids(tokenizer, start + text, is_chat) for text in _spellings(label)] for label in LABELS]
+    shared = _shared_length([ids for label in spelled for ids in label])
+    labels = tuple(tuple(dict.fromkeys(tuple(ids[shared:]) for ids in label)) for label in spelled)
+    return Choice(tuple(spelled[0][0][:shared]), labels)
 
 
-def _prompt_text(tokenizer: Any, question: Question) -> str:
-    if not _has_template(tokenizer):
-        return likelihood_text(question)
-    messages = [dict(m) for m in likelihood_messages(question)]
+def _spellings(label: str) -> tuple[str, ...]:
+    return (label, label.capitalize(), label.lower())
+
+
+def chat_text(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> str:
+    """Messages in the model's own chat template, up to where its reply begins.
+
+    Where the template knows no system role, the system text stands at the head of the user's turn.
+    """
+    given = [dict(m) for m in messages]
     try:
-        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+        return str(tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=True))
     except Exception as error:  # templates raise whatever they like for a role that they do not know
         if "system" not in str(error).lower() and "role" not in str(error).lower():
             raise
-        folded = [{"role": "user", "content": "\n\n".join(m["content"] for m in messages)}]
+        folded = [{"role": "user", "content": "\n\n".join(m["content"] for m in given)}]
         return str(tokenizer.apply_chat_template(folded, tokenize=False, add_generation_prompt=True))
+
+
+def _prompt_text(tokenizer: Any, question: Question) -> str:
+    if _has_template(tokenizer):
+        return chat_text(tokenizer, likelihood_messages(question))
+    return likelihood_text(question)
 
 
 def _has_template(tokenizer: Any) -> bool:

@@ -35,7 +35,12 @@ def test_every_kind_of_source_is_read_in_order() -> None:
     assert [s.name for s in specs] == ["wheel", "org/hub", "local", "file:q4", "served"]
     assert specs[1].n_params == 1_700_000_000
     assert specs[2] == ModelSpec(
-        "local", "transformers", "folder:models/local", dtype="bfloat16", released_on=date(2024, 11, 1)
+        "local",
+        "transformers",
+        "folder:models/local",
+        ask="likelihood",
+        dtype="bfloat16",
+        released_on=date(2024, 11, 1),
     )
     assert specs[4].api_key_env == "HOUSE_KEY"
 

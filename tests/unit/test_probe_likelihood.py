@@ -48,7 +48,11 @@ def text_of(ids: tuple[int, ...]) -> str:
 def test_a_choice_is_the_shared_prompt_and_what_each_label_adds() -> None:
     first, second = choices(Letters(), QUESTIONS)
     assert text_of(first.prompt).endswith("Had React released version 1.2.3 yet?<assistant>")
-    assert [text_of(label) for label in first.labels] == list(LABELS)
+    assert [[text_of(ids) for ids in label] for label in first.labels] == [
+        ["YES", "Yes", "yes"],
+        ["NO", "No", "no"],
+        ["UNKNOWN", "Unknown", "unknown"],
+    ]
     assert text_of(first.prompt).startswith("<system>You are asked")
     common = sum(a == b for a, b in zip(first.prompt, second.prompt, strict=False))
     assert common >= text_of(first.prompt).index("React")
@@ -77,14 +81,15 @@ def test_without_a_template_the_label_follows_one_space_and_bos_stands_first_onc
     assert choice.prompt[0] == 1
     assert choice.prompt.count(1) == 1
     assert text_of(choice.prompt[1:]).endswith("Answer: ")
-    assert [text_of(label) for label in choice.labels] == list(LABELS)
+    assert [text_of(label[0]) for label in choice.labels] == list(LABELS)
     assert 1 not in choices(Letters(template=False), QUESTIONS)[0].prompt
 
 
 def test_labels_that_join_with_the_prompts_end_are_compared_from_where_they_differ() -> None:
-    (choice, _) = choices(Letters(template=False, joins=(": Y", ": N", ": U")), QUESTIONS)
+    (choice, _) = choices(Letters(template=False, joins=(": YES", ": NO", ": UNKNOWN")), QUESTIONS)
     assert text_of(choice.prompt).endswith("Answer")
-    assert [label[0] for label in choice.labels] == [1000, 1001, 1002]
+    assert [label[0][0] for label in choice.labels] == [1000, 1001, 1002]
+    assert [text_of(ids[:1]) for ids in choice.labels[0][1:]] == [":", ":"]
 
 
 def test_labels_are_never_empty_even_where_one_begins_another() -> None:
@@ -92,7 +97,15 @@ def test_labels_are_never_empty_even_where_one_begins_another() -> None:
         def __call__(self, text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
             return {"input_ids": [7] * len(text)}
 
-    assert all(choice.labels and all(choice.labels) for choice in choices(Blind(), QUESTIONS))
+    assert all(ids for choice in choices(Blind(), QUESTIONS) for label in choice.labels for ids in label)
+
+
+def test_a_tokenizer_without_capitals_counts_each_label_once() -> None:
+    class Small(Letters):
+        def __call__(self, text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
+            return super().__call__(text.lower(), add_special_tokens)
+
+    assert [len(label) for label in choices(Small(), QUESTIONS)[0].labels] == [1, 1, 1]
 
 
 def test_the_most_probable_label_is_the_answer_and_p_yes_is_among_the_three() -> None:
