@@ -11,6 +11,7 @@ from strandline.corpus import Document, Location
 from strandline.corpus.dedup_audit import Side, audit
 from strandline.corpus.duplicates import DuplicatePair, classify, clusters, find_duplicates, in_domains
 from strandline.corpus.pairs_display import as_html, as_markdown, as_text, compare
+from strandline.corpus.texts import collapse_space, sentences
 
 QING = (
     "By the end of the century the economy had recovered from the wars.[147] Markets went on growing in the next one, "
@@ -119,6 +120,17 @@ def test_a_mirror_is_a_copy_outside_the_filtered_domain():
 )
 def test_a_domain_holds_its_subdomains_and_nothing_that_looks_like_it(url, inside):
     assert in_domains(url, ["wikipedia.org"]) is inside
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text('ab. )!?"\n', max_size=60))
+def test_splitting_into_sentences_loses_no_character(text):
+    assert " ".join(sentences(text)) == collapse_space(text)
+
+
+def test_sentences_end_at_marks_and_line_breaks():
+    assert sentences('One (est.) Two? "Three!" Four\nFive') == ["One (est.)", "Two?", '"Three!"', "Four", "Five"]
+    assert sentences("第一。第二！third") == ["第一。", "第二！", "third"]
 
 
 def test_clusters_join_pairs_that_share_a_document():
