@@ -1,4 +1,4 @@
-"""The registries that this machine's pip and npm are set up for, asked for a package that the project uses, and for one you name."""
+"""The real registries: pip's, asked for a package that the project uses, and npm's, for one that you name."""
 
 import os
 from datetime import UTC, date, datetime
