@@ -63,9 +63,7 @@ class Version:
 
     def __post_init__(self) -> None:
         if (self.status == "ok") == (self.text is None and self.text_sha256 is None):
-            raise ValueError(
-                f"{self.topic} {self.month}: status {self.status!r} does not fit a text being there or not"
-            )
+            raise ValueError(f"{self.topic} {self.month}: the status {self.status!r} and its text do not fit")
         if self.text is not None:
             object.__setattr__(self, "text_sha256", text_digest(self.text))
             object.__setattr__(self, "n_chars", len(self.text))

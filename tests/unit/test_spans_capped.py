@@ -22,6 +22,10 @@ def spin() -> None:
         pass
 
 
+def spin_on(*_: object) -> None:
+    spin()
+
+
 def sleep() -> None:
     time.sleep(60)
 
