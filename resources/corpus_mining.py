@@ -8,15 +8,16 @@ one folder; on a cluster without a shared one, a worker that lacks an index buil
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import polars as pl
 
+from resources.compute import Compute, LocalCompute, Task, WorkerSpec
 from resources.corpora import Shard, read_shard
 from resources.corpus_topics import ResourceTopics
 from resources.search_index import IndexReport, SearchIndex, build
@@ -105,43 +106,81 @@ def profile_shard(shard: Shard, cache: str) -> pl.DataFrame:
     return frame
 
 
-def run_here(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-    """Run tasks one after the other in this process."""
-    return (function(*task) for task in tasks)
-
-
-Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
-"""How tasks are run: results come in any order, each as soon as it is there."""
-
-
-def index_corpus(shards: Sequence[Shard], cache: str, run: Run = run_here) -> list[ShardOutcome]:
+def index_corpus(shards: Sequence[Shard], cache: str, compute: Compute | None = None) -> list[ShardOutcome]:
     """Index every shard that is not indexed yet; outcomes by location."""
-    outcomes = run(index_shard, [(shard, cache) for shard in shards])
+    worker = WorkerSpec("resources.corpus_mining:worker", {"function": "index_shard", "cache": cache})
+    tasks = (Task(shard.key, (shard,)) for shard in shards)
+    outcomes = [outcome for _, outcome in (compute or LocalCompute()).run(worker, tasks)]
     return sorted(outcomes, key=lambda outcome: outcome.shard.location)
 
 
 def match_corpus(
-    shards: Sequence[Shard], cache: str, topics: ResourceTopics, mining: Mining, run: Run = run_here
+    shards: Sequence[Shard], cache: str, topics: ResourceTopics, mining: Mining, compute: Compute | None = None
 ) -> pl.DataFrame:
     """The best hits of every topic over all shards with their versions. Only what is missing is computed.
 
-    A batch of topics is loaded only where a shard lacks its matches.
+    A batch of topics is loaded only where a shard lacks its matches, and merged as soon as all shards are done, so that
+    memory holds the best hits alone.
     """
-    merged = []
-    for batch in topics.batches():
-        lacking = [shard for shard in shards if not match_file(shard, cache, batch.digest, mining).exists()]
-        versions = topics.load(batch) if lacking else []
-        frames = list(run(match_shard, [(shard, cache, versions, batch.digest, mining) for shard in lacking]))
-        for shard in shards:
-            if shard not in lacking:
-                frames.append(pl.read_parquet(match_file(shard, cache, batch.digest, mining)))
-        merged.append(merged_hits(frames, mining.top))
-    return weighted(pl.concat(merged) if merged else merged_hits([], mining.top), mining.every_topic)
+    worker = WorkerSpec("resources.corpus_mining:worker", {"function": "match_shard", "cache": cache})
+    open_batches = _OpenBatches(shards, cache, topics, mining)
+    for task, frame in (compute or LocalCompute()).run(worker, open_batches.tasks()):
+        open_batches.finish(task, frame)
+    return weighted(open_batches.merged(), mining.every_topic)
 
 
-def profile_corpus(shards: Sequence[Shard], cache: str, run: Run = run_here) -> Profile:
+def profile_corpus(shards: Sequence[Shard], cache: str, compute: Compute | None = None) -> Profile:
     """The profile of all shards."""
-    return joined([_profile_of(frame) for frame in run(profile_shard, [(shard, cache) for shard in shards])])
+    worker = WorkerSpec("resources.corpus_mining:worker", {"function": "profile_shard", "cache": cache})
+    tasks = (Task(shard.key, (shard,)) for shard in shards)
+    frames = {task.key: frame for task, frame in (compute or LocalCompute()).run(worker, tasks)}
+    return joined([_profile_of(frames[shard.key]) for shard in shards])
+
+
+def worker(function: str, cache: str) -> Callable[[Any], Any]:
+    """What a worker of a compute backend does with a payload: one of the shard functions above with this cache."""
+    work = {"index_shard": index_shard, "match_shard": match_shard, "profile_shard": profile_shard}[function]
+    return lambda payload: work(payload[0], cache, *payload[1:])
+
+
+class _OpenBatches:
+    """Batches of topics on their way: tasks for what is missing, and the best hits of those that are done."""
+
+    def __init__(self, shards: Sequence[Shard], cache: str, topics: ResourceTopics, mining: Mining) -> None:
+        self._shards, self._cache, self._topics, self._mining = shards, cache, topics, mining
+        self._frames: dict[str, list[pl.DataFrame]] = {}
+        self._done: dict[str, pl.DataFrame] = {}
+
+    def tasks(self) -> Iterator[Task]:
+        """One task for each batch and shard without matches; batches that lack nothing are merged at once."""
+        for batch in self._topics.batches():
+            files = {shard.key: self._file(shard, batch.digest) for shard in self._shards}
+            self._frames[batch.digest] = [pl.read_parquet(file) for file in files.values() if file.exists()]
+            lacking = [shard for shard in self._shards if not files[shard.key].exists()]
+            versions = self._topics.load(batch) if lacking else []
+            self._merge_if_whole(batch.digest)
+            for shard in lacking:
+                yield Task(f"{shard.key} {batch.digest}", (shard, versions, batch.digest, self._mining))
+
+    def finish(self, task: Task, frame: pl.DataFrame) -> None:
+        """Take in the matches of one shard and batch, and keep them where another machine computed them."""
+        shard, _, digest, _ = task.payload
+        file = self._file(shard, digest)
+        if not file.exists():
+            _written(file, frame.write_parquet)
+        self._frames[digest].append(frame)
+        self._merge_if_whole(digest)
+
+    def merged(self) -> pl.DataFrame:
+        """The best hits of all batches in order of topic."""
+        return pl.concat([merged_hits([], self._mining.top), *self._done.values()]).sort("topic", "bm25_rank")
+
+    def _merge_if_whole(self, digest: str) -> None:
+        if len(self._frames[digest]) == len(self._shards):
+            self._done[digest] = merged_hits(self._frames.pop(digest), self._mining.top)
+
+    def _file(self, shard: Shard, digest: str) -> Path:
+        return match_file(shard, self._cache, digest, self._mining)
 
 
 class CorpusTexts:
@@ -224,7 +263,7 @@ def _folder(shard: Shard, cache: str) -> Path:
 def _written(file: Path, write: Callable[[Path], Any]) -> None:
     """Write a file so that it is there only when it is whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    making = file.with_name(f".{file.name}.{os.getpid()}")
+    making = file.with_name(f".{file.name}.{uuid4().hex}")
     write(making)
     making.replace(file)
 

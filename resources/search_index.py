@@ -9,7 +9,6 @@ are compared to four decimals and ties stand in order of document id.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from strandline.corpus import BrokenRecord, Document, Location
 
@@ -44,8 +44,7 @@ def build(folder: Path, records: Iterable[Document | BrokenRecord]) -> IndexRepo
     """
     if folder.exists():
         return read_report(folder)
-    making = folder.with_name(f".{folder.name}.{os.getpid()}")
-    shutil.rmtree(making, ignore_errors=True)
+    making = folder.with_name(f".{folder.name}.{uuid4().hex}")
     making.mkdir(parents=True)
     try:
         report = _fill(making, records)

@@ -69,11 +69,11 @@ def altered(text: str, kind: str, rng: np.random.Generator) -> str:
         return _edited(text, rng)
     if kind == "mirror":
         return _BOILERPLATE + text + _FOOTER
-    parts = sentences(text)
     if kind == "partial":
-        return " ".join(parts[: max(1, len(parts) // 2)])
+        return text[: len(text) // 2]
     if kind == "shuffled":
-        return " ".join(parts[place] for place in rng.permutation(len(parts)).tolist())
+        parts = sentences(text)
+        return "\n".join(parts[place] for place in rng.permutation(len(parts)).tolist())
     raise ValueError(f"no class of copies named {kind!r}; there are {', '.join(CLASSES)}")
 
 
