@@ -18,6 +18,7 @@ corpora = dg.DynamicPartitionsDefinition(name="corpora")
 months = dg.MonthlyPartitionsDefinition(start_date="2010-01-01", end_offset=1)
 model_by_benchmark = dg.MultiPartitionsDefinition({"model": models, "benchmark": benchmarks})
 
+BY_MONTH = frozenset({"spans.months", "spans.revisions", "spans.texts"})
 COLUMN = {"models": "model", "benchmarks": "benchmark", "corpora": "corpus"}
 
 

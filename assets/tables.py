@@ -10,9 +10,13 @@ from typing import Any
 
 import dagster as dg
 
+from assets.partitions import BY_MONTH, months
 from resources.schema import Table, table
 
-FOLLOW = dg.AutomationCondition.eager()
+FOLLOW = dg.AutomationCondition.eager().replace(
+    "any_deps_missing", dg.AutomationCondition.any_deps_missing().ignore(dg.AssetSelection.groups("spans"))
+)
+"""Rebuilt when what it is made from has changed. Months of documents that nobody asked for do not hold it back."""
 
 
 def key_of(name: str) -> dg.AssetKey:
@@ -42,7 +46,7 @@ def table_spec(
     declared = table(name)
     return dg.AssetSpec(
         key=key_of(name),
-        deps=[key_of(dep) if isinstance(dep, str) else dep for dep in deps],
+        deps=[_dep(dep, partitions_def) if isinstance(dep, str) else dep for dep in deps],
         description=_sentence(declared),
         group_name=declared.schema,
         kinds={"duckdb", *(kinds or ())},
@@ -137,6 +141,12 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, (list, tuple, set)):
         return [_jsonable(item) for item in value]
     return str(value)
+
+
+def _dep(name: str, partitions_def: dg.PartitionsDefinition | None) -> dg.AssetDep:
+    """A dependency on a table. What is not itself by month depends on all months of a table that is."""
+    every = name in BY_MONTH and partitions_def is not None and partitions_def != months
+    return dg.AssetDep(key_of(name), partition_mapping=dg.AllPartitionMapping() if every else None)
 
 
 def _sentence(declared: Table) -> str:
