@@ -12,6 +12,7 @@ from pydantic import Field
 
 from resources.asking import Asker, open_asker
 from resources.chat import Patience
+from resources.compute_settings import ComputeResource
 from resources.corpora import CorpusListResource
 from resources.http import Http, Limits
 from resources.reference_settings import ReferenceResource
@@ -98,6 +99,7 @@ def defaults() -> dict[str, object]:
         "network": NetworkResource(),
         "span_list": SpanListResource(),
         "asking": AskingResource(),
+        "compute": ComputeResource(),
         "references": ReferenceResource(),
         "corpus_list": CorpusListResource(),
     }

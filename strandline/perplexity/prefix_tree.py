@@ -167,29 +167,6 @@ def count_tree_tokens(sequences: Sequence[Sequence[int]]) -> int:
     return branches[-1].end if branches else 0
 
 
-def cut_where_little_is_shared(
-    sequences: Sequence[tuple[int, ...]], target: int, shared_at_most: int = 8
-) -> list[list[tuple[int, ...]]]:
-    """Sorted distinct sequences in consecutive parts of about ``target`` tree tokens each.
-
-    A part ends only where the next sequence shares at most ``shared_at_most`` tokens with it, so that hardly any work
-    is repeated, or where it has grown to four times the target.
-    """
-    parts: list[list[tuple[int, ...]]] = [[]]
-    size = 0
-    before = np.empty(0, dtype=np.int64)
-    for ids in sorted(set(sequences)):
-        here = np.asarray(ids, dtype=np.int64)
-        shared = _common(before, here)
-        if (size >= target and shared <= shared_at_most) or size >= 4 * target:
-            parts.append([])
-            size, shared = 0, 0
-        parts[-1].append(ids)
-        size += len(ids) - shared
-        before = here
-    return [part for part in parts if part]
-
-
 def _distinct(requests: Sequence[Request]) -> tuple[list[tuple[int, ...]], list[int]]:
     first: dict[tuple[int, ...], int] = {}
     for request in requests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from strandline.perplexity.language_model import LanguageModel
@@ -100,3 +101,10 @@ def _config(kind: str, vocab: int, context: int) -> Any:
     if kind == "gemma2":
         return t.Gemma2Config(**small, head_dim=8, query_pre_attn_scalar=8, sliding_window=8)
     return t.LlamaConfig(**small)
+
+
+def saved_tiny_model(folder: Path, kind: str = "llama", *, seed: int = 0, has_bos: bool = True) -> Path:
+    """A tiny model and its tokenizer as a folder that transformers loads."""
+    tiny_model(kind, seed=seed).save_pretrained(folder)
+    tiny_tokenizer(has_bos=has_bos).save_pretrained(folder)
+    return folder

@@ -1,0 +1,50 @@
+"""What a compute worker does with texts: load the model once, tokenize, score along the tree, give rows back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from resources.language_models import LanguageModels
+from strandline.models import ModelSpec
+from strandline.perplexity.engine import SCORER_VERSION, SLICE_ROWS, score_texts
+
+LIBRARIES = ("torch", "transformers", "tokenizers")
+
+
+def text_worker(
+    spec: ModelSpec, dtype: str, cache: str, slice_rows: int = SLICE_ROWS
+) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
+    """A worker for payloads of ``texts`` by digest and ``max_tokens``: the rows of ``perplexity.scores``."""
+    models = LanguageModels(Path(cache))
+    facts = model_facts(models, spec, dtype)
+
+    def work(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+        scores = score_texts(models.load(spec, dtype), payload["texts"], payload["max_tokens"], slice_rows)
+        return [row(asdict(score), facts) for score in scores]
+
+    return work
+
+
+def model_facts(models: LanguageModels, spec: ModelSpec, dtype: str) -> dict[str, Any]:
+    """What is the same in every row of this model."""
+    lm = models.load(spec, dtype)
+    return {
+        "model": spec.name,
+        "dtype": lm.dtype,
+        "revision": lm.revision,
+        "weights_digest": lm.digest,
+        "tokenizer_digest": lm.tokenizer_digest,
+        "quantisation": lm.quantisation,
+        "device": lm.device,
+        "library_versions": " ".join(f"{name} {version(name)}" for name in LIBRARIES),
+        "scorer_version": SCORER_VERSION,
+    }
+
+
+def row(score: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``perplexity.scores``: ``dtype`` is that of the weights, ``computed_in`` that of the score."""
+    return {**score, "computed_in": score["dtype"], **facts}

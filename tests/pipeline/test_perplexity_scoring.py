@@ -1,0 +1,132 @@
+"""Scores are committed as they come, computed once, and survive being run again, extended or killed."""
+
+from hashlib import sha256
+
+import dagster as dg
+import polars as pl
+import pytest
+
+from assets.scoring import scores
+from resources.compute_settings import ComputeResource
+from resources.configured import ModelListResource, WarehouseResource
+from resources.text_scoring import local_scoring, pending
+from strandline.models.keys import partition_key
+from strandline.perplexity.engine import Scorer
+from strandline.perplexity.scores import tokenized
+from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_language_model
+
+NAME = "tiny/llama"
+MONTHS = pl.date_range(pl.date(2021, 1, 1), pl.date(2021, 5, 1), "1mo", eager=True).to_list()
+
+
+def text_of(topic: int, version: int) -> str:
+    return " ".join([WORDS[topic], *WORDS[: 12 + topic], *WORDS[20 : 20 + version]])
+
+
+def filled(store, months):
+    """Four topics by month, a new version every other month; one empty text, one missing document."""
+    rows, texts = [], {}
+    for number, month in enumerate(months):
+        for topic in range(4):
+            text = "" if topic == 3 and number == 0 else text_of(topic, number // 2)
+            digest = sha256(text.encode()).hexdigest()
+            texts[digest] = text
+            rows.append(("docs", f"topic {topic}", month, "ok", None, digest, len(text)))
+        rows.append(("docs", "absent", month, "missing", "there is no such page", None, None))
+    names = ["resource", "topic", "month", "status", "reason", "text_sha256", "n_chars"]
+    resource = {"resource": "docs", "kind": "panel", "max_tokens": 24}
+    store.merge("spans.resources", pl.DataFrame([resource]))
+    store.merge("spans.texts", pl.DataFrame({"text_sha256": list(texts), "text": list(texts.values())}))
+    store.merge("spans.revisions", pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None))
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A warehouse with three months of a small span, and a list with one tiny model."""
+    folder = saved_tiny_model(tmp_path / "tiny", "llama")
+    listed = tmp_path / "models.yaml"
+    listed.write_text(f"models:\n  - name: {NAME}\n    backend: transformers\n    source: folder:{folder}\n")
+    warehouse = WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"))
+    filled(warehouse.open(), MONTHS[:3])
+    return warehouse, ModelListResource(path=str(listed))
+
+
+def materialize(house, config=None):
+    warehouse, model_list = house
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("models", [partition_key(NAME)])
+        done = dg.materialize(
+            [scores],
+            partition_key=partition_key(NAME),
+            instance=instance,
+            resources={"warehouse": warehouse, "model_list": model_list, "compute": ComputeResource(workers=2)},
+            run_config={"ops": {"perplexity_scores": {"config": config or {}}}},
+        )
+        return done.asset_materializations_for_node("perplexity_scores")[0].metadata
+
+
+def test_every_distinct_text_gets_a_row_equal_to_a_plain_forward_pass(house):
+    materialize(house)
+    rows = house[0].open().query("select * from perplexity.scores")
+    lm = tiny_language_model("llama")
+    texts = dict(house[0].open().query("select * from spans.texts").iter_rows())
+    assert set(rows["text_sha256"]) == set(texts)
+    for row in rows.iter_rows(named=True):
+        text = texts[row["text_sha256"]]
+        assert (row["status"] == "too_short") == (text == "")
+        if text:
+            ids = lm.token_ids([text], 24)[0]
+            request = tokenized("", ids, 24, lm.bos_id, lm.context_length).request
+            alone = next(Scorer(lm).sequences([request]))
+            assert row["mean_nll"] == pytest.approx(alone.mean_nll, abs=1e-4)
+            assert row["n_tokens"] == len(ids)
+            assert (row["prefix_token"], row["dtype"], row["method"]) == (lm.bos_id, "float32", "tree")
+            assert row["tokens_computed"] + row["tokens_saved"] == len(ids) + 1
+
+
+def test_a_second_run_computes_no_token_and_loads_no_model(house, monkeypatch):
+    first = materialize(house)
+    assert first["tokens_now"].value > 0
+    monkeypatch.setattr("resources.scoring_worker.text_worker", None)
+    again = materialize(house)
+    assert again["tokens_now"].value == again["scored_now"].value == 0
+    assert again["tokens_computed"].value == first["tokens_now"].value
+
+
+def test_another_month_is_scored_alone(house):
+    materialize(house)
+    store = house[0].open()
+    filled(store, MONTHS)
+    new = pending(store, local_scoring(house[1].find(NAME)))
+    before = store.query("select count(*) from perplexity.scores").item()
+    assert 0 < new.height < before
+    assert materialize(house)["scored_now"].value == new.height
+
+
+def test_other_weights_under_the_same_name_are_scored_again(house, tmp_path):
+    materialize(house)
+    store = house[0].open()
+    before = store.query("select text_sha256, mean_nll from perplexity.scores where status = 'ok'")
+    saved_tiny_model(tmp_path / "tiny", "llama", seed=1)
+    assert materialize(house)["scored_now"].value == pending_all(store)
+    after = store.query("select text_sha256, mean_nll as now from perplexity.scores where status = 'ok'")
+    assert before.join(after, on="text_sha256").filter(pl.col("mean_nll") == pl.col("now")).is_empty()
+
+
+def pending_all(store):
+    return store.query("select count(distinct text_sha256) from spans.revisions").item()
+
+
+def test_number_formats_are_separate_scores(house):
+    materialize(house)
+    materialize(house, {"dtype": "bfloat16"})
+    counts = house[0].open().query("select dtype, count(*) as n from perplexity.scores group by 1 order by 1")
+    assert dict(counts.iter_rows()).keys() == {"bfloat16", "float32"}
+    assert len(set(counts["n"])) == 1
+
+
+def test_what_was_saved_is_told(house):
+    metadata = materialize(house)
+    rows = house[0].open().query("select sum(tokens_saved) as saved from perplexity.scores")
+    assert metadata["tokens_saved_by_prefixes"].value == rows.item() > 0
+    assert metadata["times_fewer_tokens"].value > 1
