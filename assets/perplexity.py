@@ -139,7 +139,7 @@ def _ngram(
     encoder: Encoder,
     rank: int,
 ) -> pl.DataFrame:
-    fitted = ngram_reference(store, resource.name, encoder)
+    fitted = ngram_reference(store, model, resource.name, encoder)
     if fitted is None:
         context.log.info(f"{resource.name}: fewer than two topics, so no n-gram reference")
         return reference_rows(model, resource, [])

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from resources.warehouse import Merge, Replace, Warehouse
+from strandline.perplexity.differences import Ints
 from strandline.perplexity.reference import (
     NGRAM_VERSION,
     Document,
@@ -31,13 +32,12 @@ DTYPE = "float64"
 class Encoder:
     """How texts become the ids that an n-gram reference counts.
 
-    ``name`` tells tokenizers apart; ``ids`` gives the first so many ids of each text, BOS included where the model puts
-    one before a text; ``vocabulary`` is the number of ids that exist, None where it is open.
+    ``name`` tells tokenizers apart; ``ids`` gives the first so many ids of each text, without special tokens;
+    ``vocabulary`` is the number of ids that exist, None where it is open.
     """
 
     name: str
     ids: Callable[[Sequence[str], int], list[list[int]]]
-    bos_id: int | None = None
     vocabulary: int | None = None
 
 
@@ -62,35 +62,65 @@ def words_encoder() -> Encoder:
     return Encoder("words", ids)
 
 
-def ngram_reference(store: Warehouse, resource: str, encoder: Encoder) -> NgramReference | None:
-    """The n-gram reference of a resource, fitted and stored where it is not there; None for fewer than two topics."""
-    topics, max_tokens, texts = _standing(store, resource)
+@dataclass(frozen=True)
+class _Span:
+    """The tokens that the model scored of each text: at most ``length`` in all, BOS first where it has one."""
+
+    max_tokens: int
+    bos_id: int | None
+    length: int
+
+    @property
+    def is_context_limited(self) -> bool:
+        return self.length < self.max_tokens
+
+    def of(self, ids: Sequence[int]) -> Ints:
+        head = [] if self.bos_id is None else [self.bos_id]
+        return np.asarray([*head, *ids][: self.length], dtype=np.int64)
+
+
+def ngram_reference(store: Warehouse, model: str, resource: str, encoder: Encoder) -> NgramReference | None:
+    """The n-gram reference of a resource on the tokens that the model scored, fitted and stored where it is missing.
+
+    Returns:
+        None for fewer than two topics: there is nothing to fit on.
+    """
+    topics, texts = _standing(store, resource)
     if len(topics) < 2:
         return None
-    name = reference_name(resource, encoder.name)
-    digest = sha256(f"{NGRAM_VERSION} {encoder.name} {max_tokens} {texts}".encode()).hexdigest()[:16]
+    span = _span(store, model, resource)
+    tokens = f"{encoder.name}-{span.length}" if span.is_context_limited else encoder.name
+    name = reference_name(resource, tokens)
+    digest = sha256(f"{NGRAM_VERSION} {tokens} {span.max_tokens} {span.bos_id} {texts}".encode()).hexdigest()[:16]
     known = _known(store, name, digest)
     if known is not None:
         return NgramReference(name, digest, known, False)
     n_texts = 0
     for number, block in enumerate(blocks_of(topics)):
-        rows = _score_rows(
-            name, max_tokens, encoder, _block_scores(store, resource, sorted(block), encoder, max_tokens)
-        )
+        rows = _score_rows(name, span, _block_scores(store, resource, sorted(block), encoder, span))
         store.write(Merge("perplexity.scores", rows) if number else Replace("perplexity.scores", rows, {"model": name}))
         n_texts += rows.height
     return NgramReference(name, digest, n_texts, True)
 
 
-def _standing(store: Warehouse, resource: str) -> tuple[list[str], int, str]:
+def _standing(store: Warehouse, resource: str) -> tuple[list[str], str]:
     rows = store.query(
         "with held as (select distinct topic, text_sha256 from spans.revisions where resource = ? and status = 'ok') "
-        "select topic, max(max_tokens) as max_tokens, md5(string_agg(text_sha256, ' ' order by text_sha256)) as digest "
-        "from held, spans.resources where resources.resource = ? group by topic order by topic",
-        [resource, resource],
+        "select topic, md5(string_agg(text_sha256, ' ' order by text_sha256)) as digest "
+        "from held group by topic order by topic",
+        [resource],
     )
-    texts = sha256(repr(rows.select("topic", "digest").rows()).encode()).hexdigest()
-    return rows["topic"].to_list(), int(rows["max_tokens"].max() or 0), texts  # type: ignore[arg-type]
+    return rows["topic"].to_list(), sha256(repr(rows.rows()).encode()).hexdigest()
+
+
+def _span(store: Warehouse, model: str, resource: str) -> _Span:
+    max_tokens, bos_id, scored = store.query(
+        "select max(resources.max_tokens), any_value(prefix_token), max(n_tokens) from spans.resources "
+        "left join perplexity.scores on scores.max_tokens = resources.max_tokens "
+        "and scores.model = ? and scores.status = 'ok' where resources.resource = ?",
+        [model, resource],
+    ).row(0)
+    return _Span(max_tokens, bos_id, max_tokens if scored is None else scored + 1)
 
 
 def _known(store: Warehouse, name: str, digest: str) -> int | None:
@@ -103,7 +133,7 @@ def _known(store: Warehouse, name: str, digest: str) -> int | None:
 
 
 def _block_scores(
-    store: Warehouse, resource: str, topics: list[str], encoder: Encoder, max_tokens: int
+    store: Warehouse, resource: str, topics: list[str], encoder: Encoder, span: _Span
 ) -> list[ReferenceScore]:
     documents: list[Document] = []
     for first in range(0, len(topics), 50):
@@ -114,26 +144,25 @@ def _block_scores(
             [resource, topics[first : first + 50]],
         )
         for topic, key, ids in zip(
-            rows["topic"], rows["text_sha256"], encoder.ids(rows["text"].to_list(), max_tokens), strict=True
+            rows["topic"], rows["text_sha256"], encoder.ids(rows["text"].to_list(), span.max_tokens), strict=True
         ):
-            whole = ids if encoder.bos_id is None else [encoder.bos_id, *ids]
-            documents.append(Document(topic, key, np.asarray(whole, dtype=np.int64)))
+            documents.append(Document(topic, key, span.of(ids)))
     return crossfit_scores(documents, vocabulary=encoder.vocabulary) if len(topics) > 1 else []
 
 
-def _score_rows(name: str, max_tokens: int, encoder: Encoder, scores: Sequence[ReferenceScore]) -> pl.DataFrame:
+def _score_rows(name: str, span: _Span, scores: Sequence[ReferenceScore]) -> pl.DataFrame:
     first = {score.key: score for score in reversed(scores)}
     return pl.DataFrame(
         {
             "model": name,
             "text_sha256": list(first),
-            "max_tokens": max_tokens,
+            "max_tokens": span.max_tokens,
             "n_tokens": [score.n_tokens for score in first.values()],
             "mean_nll": [score.mean_nll for score in first.values()],
             "perplexity": [float(np.exp(score.mean_nll)) for score in first.values()],
             "status": "ok",
             "dtype": DTYPE,
-            "prefix_token": encoder.bos_id,
+            "prefix_token": span.bos_id,
             "scorer_version": f"ngram-{NGRAM_VERSION}",
         },
         schema_overrides={"prefix_token": pl.Int64},

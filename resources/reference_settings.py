@@ -21,5 +21,9 @@ class ReferenceResource(dg.ConfigurableResource):
         return read_references(ROOT / self.path)
 
     def encoder(self, spec: ModelSpec) -> Encoder:
-        """How the model reads a text: its own tokens, or words where its tokenizer is out of reach."""
-        return words_encoder()
+        """How the model reads a text: its own tokens, or words where an endpoint keeps its tokenizer to itself."""
+        if spec.backend != "transformers":
+            return words_encoder()
+        from resources.model_tokenizers import tokenizer_encoder
+
+        return tokenizer_encoder(spec)

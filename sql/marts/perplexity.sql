@@ -1,16 +1,21 @@
 -- What people ask of scores, curves and cutoffs.
 
--- A row is a version of a document (any status) with its score under the model, NULL where there is none. Of several
--- number formats the one with the most scores counts.
+-- A row is a version of a document (any status) with its score under the model, NULL where there is none. Of a text's
+-- scores in several number formats the one counts that the model has most of (a text repeated in fp32 has only that).
 create or replace macro perplexity.versions_of(model_name) as table
-with formats as (
-    select dtype from perplexity.scores where model = model_name group by dtype order by count(*) desc, dtype limit 1
+with held as (
+    select text_sha256, max_tokens, mean_nll, dtype
+    from perplexity.scores
+    where model = model_name and status = 'ok'
+),
+formats as (
+    select dtype, row_number() over (order by count(*) desc, dtype) as place from held group by dtype
 ),
 scored as (
-    select text_sha256, max_tokens, mean_nll
-    from perplexity.scores
+    select text_sha256, max_tokens, arg_min(mean_nll, place) as mean_nll
+    from held
     join formats using (dtype)
-    where model = model_name and status = 'ok'
+    group by text_sha256, max_tokens
 )
 select
     revisions.resource,
@@ -123,3 +128,88 @@ from perplexity.topic_cutoffs as topics
 left join perplexity.effective_cutoffs as whole
     on whole.model = topics.model and whole.resource = topics.resource and whole.is_default
 where topics.status = 'found';
+
+-- A row is a model with the corpora behind it, found by its own name, else by its family (a model whose name says that
+-- its training was deduplicated belongs to the deduplicated suite). Data that are not public are told apart.
+create or replace view perplexity.model_lineages as
+with suites as (
+    select
+        model as suite,
+        family,
+        bool_or(corpus = 'C4') as has_c4,
+        bool_or(corpus = 'RefinedWeb') as has_refinedweb,
+        bool_or(corpus like 'Pile%') as has_pile,
+        not bool_and(is_verified) as is_closed,
+        list(corpus order by corpus) as corpora
+    from models.training_corpora
+    group by model, family
+),
+matched as (
+    select
+        models.model,
+        models.name,
+        models.family,
+        models.n_params,
+        models.model ilike '%dedup%' as is_deduplicated,
+        suites.* exclude (family),
+        row_number() over (
+            partition by models.model
+            order by
+                lower(suites.suite) in (lower(models.model), lower(models.name)) desc,
+                (suites.suite ilike '%dedup%') = (models.model ilike '%dedup%') desc,
+                lower(suites.suite) = lower(models.family) desc,
+                suites.suite
+        ) as place
+    from models.models as models
+    left join suites
+        on lower(suites.suite) in (lower(models.model), lower(models.name), lower(models.family))
+        or lower(suites.family) = lower(models.family)
+)
+select
+    model,
+    name,
+    family,
+    n_params,
+    is_deduplicated,
+    suite,
+    corpora,
+    coalesce(is_closed, false) as is_closed,
+    case
+        when is_closed then 'training data not public'
+        when has_c4 then 'C4 and crawls'
+        when has_refinedweb then 'RefinedWeb'
+        when has_pile then 'Pile'
+        else 'training mix not recorded'
+    end as lineage
+from matched
+where place = 1;
+
+-- A row is a point of a curve with what the exhibits need to place and colour it, and the cutoff that was found.
+create or replace view perplexity.curve_points as
+select
+    curves.model,
+    curves.resource,
+    resources.kind,
+    curves.month,
+    curves.relative_perplexity,
+    curves.low95,
+    curves.high95,
+    lineages.family,
+    lineages.n_params,
+    coalesce(lineages.is_deduplicated, false) as is_deduplicated,
+    coalesce(lineages.is_closed, false) as is_closed,
+    coalesce(lineages.lineage, 'training mix not recorded') as lineage,
+    lineages.corpora,
+    cutoffs.month as found_month
+from perplexity.monthly_curves as curves
+join spans.resources as resources using (resource)
+left join perplexity.model_lineages as lineages using (model)
+left join perplexity.effective_cutoffs as cutoffs
+    on cutoffs.model = curves.model and cutoffs.resource = curves.resource and cutoffs.is_default;
+
+comment on view perplexity.advertised_and_effective is 'the reported effective cutoff of each model and resource beside what is advertised, with a warning where it is older';
+comment on view perplexity.warnings is 'resources that a model knows in an older state than advertised';
+comment on view perplexity.cutoff_agreement is 'whether the cutoff of a model is the same for all its dated resources';
+comment on view perplexity.dated_topics is 'topics that were dated on their own, beside their resource';
+comment on view perplexity.model_lineages is 'models with the corpora behind them';
+comment on view perplexity.curve_points is 'points of all curves with what the exhibits need';

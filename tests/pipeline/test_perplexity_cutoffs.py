@@ -17,7 +17,7 @@ from resources.warehouse import Warehouse
 from tests.fakes.spans import remembered, store_scores, store_span, written_span
 
 MODEL = "house/small-1"
-LISTED = f"models:\n  - name: {MODEL}\n    backend: transformers\n    source: folder:nowhere\n"
+LISTED = f"models:\n  - name: {MODEL}\n    backend: openai\n    source: http://127.0.0.1:9/v1\n    served_name: x\n"
 TRUTH = 15
 
 
