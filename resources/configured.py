@@ -11,10 +11,13 @@ import dagster as dg
 from pydantic import Field
 
 from resources.asking import Asker, open_asker
+from resources.benchmark_files import BenchmarkListResource
 from resources.chat import Patience
 from resources.compute_settings import ComputeResource
+from resources.contamination_settings import ContaminationResource
 from resources.corpora import CorpusListResource
 from resources.http import Http, Limits
+from resources.order_scorers import OrderScoringResource
 from resources.reference_settings import ReferenceResource
 from resources.schema import ROOT
 from resources.span_settings import SpanListResource
@@ -100,6 +103,9 @@ def defaults() -> dict[str, object]:
         "span_list": SpanListResource(),
         "asking": AskingResource(),
         "compute": ComputeResource(),
+        "benchmark_list": BenchmarkListResource(),
+        "contamination": ContaminationResource(),
+        "order_scoring": OrderScoringResource(),
         "references": ReferenceResource(),
         "corpus_list": CorpusListResource(),
     }

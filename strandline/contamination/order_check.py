@@ -14,7 +14,6 @@ from math import log
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from strandline.contamination.levels import Level, as_level
 from strandline.contamination.orderings import Group, Shard
@@ -134,7 +133,7 @@ class _Measures:
     def of(self, shard: Shard, orders: NDArray[np.int64]) -> dict[str, Floats]:
         """Statistics of each order (rows: positions within the shard; row 0 is the published order)."""
         inside = range(shard.start, shard.stop)
-        ranks = _standardised(rankdata(self.lengths[shard.start : shard.stop]))
+        ranks = _standardised(_ranks(self.lengths[shard.start : shard.stop]))
         found = {
             "tfidf": _neighbours(self._cosines(inside), orders, LAG_WEIGHTS),
             "rare words": _neighbours(self._shared_rare(inside), orders, LAG_WEIGHTS),
@@ -237,11 +236,19 @@ def _standardised(values: Floats) -> Floats:
     return np.asarray(centred / norm if norm > 0 else centred)
 
 
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 1, equal values sharing their mean rank."""
+    ordered = np.sort(values)
+    low, high = np.searchsorted(ordered, values, side="left"), np.searchsorted(ordered, values, side="right")
+    return np.asarray((low + 1 + high) / 2)
+
+
 def _conservative_p(values: Floats) -> Floats:
     """p of every order among all of them: the share at least as large, ties (to a relative 1e-9) counted."""
     grid = max(1e-300, NOISE * float(np.max(np.abs(values))))
-    coarse = np.round(values / grid)
-    return np.asarray((len(values) + 1 - rankdata(coarse, method="min")) / len(values))
+    coarse = np.sort(np.round(values / grid))
+    below = np.searchsorted(coarse, np.round(values / grid), side="left")
+    return np.asarray((len(values) - below) / len(values))
 
 
 def _combine(totals: dict[str, Floats], n_permutations: int, group: str) -> OrderCheck:

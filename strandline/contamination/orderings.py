@@ -5,7 +5,7 @@ the caller's.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -118,7 +118,10 @@ def order_of(shard: Shard, permutation: int, *, digest: str, run_seed: int, grou
 
 
 def join_ids(
-    examples: Sequence[Sequence[int]], order: Sequence[int], separator: Sequence[int], bos: int | None
+    examples: Sequence[Sequence[int]] | Mapping[int, Sequence[int]],
+    order: Sequence[int],
+    separator: Sequence[int],
+    bos: int | None,
 ) -> list[int]:
     """One ordering as token ids: BOS if there is one, then each example's ids and the separator's, also after the last.
 
@@ -138,30 +141,6 @@ def check_same_tokens(sequences: Sequence[Sequence[int]]) -> int:
         if sorted(sequence) != reference:
             raise ValueError(f"ordering {k} does not hold the same tokens as ordering 0")
     return len(reference)
-
-
-def windows(n_tokens: int, context: int, stride: int | None = None) -> list[tuple[int, int, int]]:
-    """Windows (start, stop, first scored position) that score every position after the first exactly once.
-
-    A sequence that fits is one window. A longer one gets windows of ``context`` tokens every ``stride`` (default half),
-    so each scored token but those of the first window sees at least ``context - stride`` tokens before it::
-
-        start      scored                stop
-          |----------|====================|         context
-                     |<----- stride ----->|
-
-    Raises:
-        ValueError: fewer than two tokens, or a stride that leaves no context.
-    """
-    stride = context // 2 if stride is None else stride
-    if n_tokens < 2 or not 0 < stride < context:
-        raise ValueError(f"windows need two tokens and 0 < stride < context, not {n_tokens}, {stride}, {context}")
-    found = [(0, min(context, n_tokens), 1)]
-    while found[-1][1] < n_tokens:
-        scored = found[-1][1]
-        stop = min(scored + stride, n_tokens)
-        found.append((stop - context, stop, scored))
-    return found
 
 
 def batch_order(n_orders: int, digest: str, shard: int, look: int, run_seed: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import multivariate_normal, norm
+from scipy.special import ndtr, ndtri
 
 from strandline.contamination.levels import Level, as_level
 from strandline.contamination.sequential import (
@@ -37,14 +37,14 @@ def fixed_power(effect: float, n_shards: int, n_permutations: int, alpha: Level)
     level = as_level(alpha)
     if Fraction(1, (n_permutations + 1) ** n_shards) > level:
         return 0.0
-    return float(norm.cdf(_shift(effect, n_shards, n_permutations) - norm.isf(float(level))))
+    return float(ndtr(_shift(effect, n_shards, n_permutations) + ndtri(float(level))))
 
 
 def needed_effect(n_permutations: int, alpha: Level, power: float = 0.8) -> float:
     """d sqrt(K) that reaches this power: (z_alpha + z_power) sqrt((m + 1) / m), first order."""
     if not 0 < power < 1:
         raise ValueError(f"power lies between 0 and 1, not {power!r}")
-    reach = norm.isf(float(as_level(alpha))) + norm.isf(1 - power)
+    reach = ndtri(power) - ndtri(float(as_level(alpha)))
     return float(reach * sqrt((n_permutations + 1) / n_permutations))
 
 
@@ -183,8 +183,10 @@ def _shift(effect: float, n_shards: int, m: int) -> float:
 
 def _chance_to_continue(design: LookDesign, j: int, n_shards: int, level: Fraction, effect: float) -> float:
     """P(looks 0..j-1 neither reject nor give up): each statistic lies between its two bounds."""
+    from scipy.stats import multivariate_normal
+
     looks = design.looks[:j]
-    low = np.array([norm.isf(bound) for bound in design.futility[:j]])
+    low = np.array([-ndtri(bound) for bound in design.futility[:j]])
     high = np.array([_bound(n_shards, m, weight * level) for m, weight in zip(looks, design.weights, strict=False)])
     if np.any(low >= high):
         return 0.0
@@ -195,7 +197,7 @@ def _chance_to_continue(design: LookDesign, j: int, n_shards: int, level: Fracti
 
 def _bound(n_shards: int, m: int, share: Fraction) -> float:
     reachable = Fraction(1, (m + 1) ** n_shards) <= share
-    return float(norm.isf(float(share))) if reachable else 40.0
+    return float(-ndtri(float(share))) if reachable else 40.0
 
 
 def _correlation(looks: tuple[int, ...]) -> NDArray[np.float64]:

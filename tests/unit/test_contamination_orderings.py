@@ -1,12 +1,10 @@
-"""Shards, orders, joined ids and windows: what may be compared, and that no score decides it."""
+"""Shards, orders, joined ids: what may be compared, and that no score decides it."""
 
 from collections import Counter
 from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from strandline.contamination.orderings import (
     CANONICAL,
@@ -22,7 +20,6 @@ from strandline.contamination.orderings import (
     order_of,
     order_seed,
     spread,
-    windows,
 )
 
 
@@ -132,24 +129,6 @@ def test_every_ordering_has_the_same_tokens():
     assert join_ids(examples, [1], [2], None) == [7, 2]
     with pytest.raises(ValueError, match="ordering 1"):
         check_same_tokens([[1, 2], [1, 3]])
-
-
-@given(st.integers(2, 300), st.integers(2, 64), st.integers(1, 63))
-def test_windows_score_every_later_token_once(n, context, stride):
-    if stride >= context:
-        with pytest.raises(ValueError):
-            windows(n, context, stride)
-        return
-    found = windows(n, context, stride)
-    scored = [position for start, stop, first in found for position in range(first, stop)]
-    assert scored == list(range(1, n))
-    assert all(0 <= start < first < stop and stop - start <= context for start, stop, first in found)
-    assert all(first - start >= context - stride for start, stop, first in found[1:])
-
-
-@pytest.mark.parametrize(("n", "count"), [(7, 1), (8, 1), (9, 2), (12, 2), (13, 3)])
-def test_windows_at_one_under_and_one_over_the_context(n, count):
-    assert len(windows(n, 8)) == count
 
 
 def test_the_published_order_sits_anywhere_in_its_batch():

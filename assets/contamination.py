@@ -1,0 +1,203 @@
+"""Contamination: benchmarks in their published order, the order check, scored orderings, and the verdict.
+
+Nothing is spent before the plan is in the log. Orderings are rows as they come: a killed run goes on where it was.
+"""
+
+from collections.abc import Iterator
+
+import dagster as dg
+import polars as pl
+
+from assets import pictures
+from assets.partitions import benchmarks, model_by_benchmark, name_of
+from assets.tables import materialized, table_asset, table_multi_asset
+from resources.benchmark_files import BenchmarkListResource, load_benchmark
+from resources.compute_settings import ComputeResource
+from resources.configured import ModelListResource, NetworkResource, WarehouseResource
+from resources.contamination_rows import (
+    benchmark_row,
+    changes,
+    order_check_p,
+    order_check_rows,
+    q_values,
+    scores_in,
+    shard_rows,
+    stored_scores,
+    verdict_rows,
+)
+from resources.contamination_settings import ContaminationResource
+from resources.http import FetchError
+from resources.order_scorers import OrderScoringResource
+from resources.order_scoring import OrderJob, OrderScorer, Tokens, score_design, tokens_of
+from strandline.contamination.benchmarks import Benchmark
+from strandline.contamination.figures import published_among_shuffled
+from strandline.contamination.orderings import CANONICAL, Group
+from strandline.contamination.planner import Plan, make_plan
+from strandline.contamination.verdict import judge
+
+
+@table_asset("contamination.benchmarks", partitions_def=benchmarks, code_version="1")
+def benchmark_table(
+    context: dg.AssetExecutionContext,
+    warehouse: WarehouseResource,
+    network: NetworkResource,
+    benchmark_list: BenchmarkListResource,
+) -> dg.MaterializeResult:
+    """Fetch a benchmark's file and count its examples; one that cannot be had is a row that says why."""
+    spec = benchmark_list.find(name_of(context.partition_key))
+    found, reason = None, None
+    try:
+        with network.open() as http:
+            found = load_benchmark(spec, http)
+    except (ValueError, FetchError) as error:
+        reason = str(error)
+    row = benchmark_row(spec, found, reason)
+    frame = pl.DataFrame([row], infer_schema_length=None)
+    warehouse.open().replace("contamination.benchmarks", frame, {"benchmark": spec.benchmark})
+    return materialized("contamination.benchmarks", row)
+
+
+@table_asset(
+    "contamination.order_checks", deps=["contamination.benchmarks"], partitions_def=benchmarks, code_version="1"
+)
+def order_checks(
+    context: dg.AssetExecutionContext,
+    warehouse: WarehouseResource,
+    network: NetworkResource,
+    benchmark_list: BenchmarkListResource,
+    contamination: ContaminationResource,
+) -> dg.MaterializeResult:
+    """Ask, without any model, whether the published order is as good as any other."""
+    settings = contamination.checked()
+    benchmark = _read(name_of(context.partition_key), network, benchmark_list)
+    groups = list(dict.fromkeys([Group(), Group.parse(settings.group)]))
+    rows = order_check_rows(benchmark, settings.shards(benchmark), groups, settings.order_permutations, settings.gate)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    warehouse.open().replace("contamination.order_checks", frame, {"benchmark": benchmark.spec.benchmark})
+    combined = {row["check_name"]: row["p_value"] for row in rows if row["check_name"].endswith("combined")}
+    return materialized("contamination.order_checks", p_values=combined, failed=_failed(rows))
+
+
+@table_asset(
+    "contamination.order_logliks",
+    deps=["contamination.benchmarks", "contamination.order_checks", "models.models"],
+    partitions_def=model_by_benchmark,
+    code_version="1",
+    pool="model",
+)
+def order_logliks(
+    context: dg.AssetExecutionContext,
+    warehouse: WarehouseResource,
+    network: NetworkResource,
+    benchmark_list: BenchmarkListResource,
+    model_list: ModelListResource,
+    contamination: ContaminationResource,
+    compute: ComputeResource,
+    order_scoring: OrderScoringResource,
+) -> dg.MaterializeResult:
+    """Score orderings look by look until the design has decided; the plan is told before."""
+    settings, (model, name) = contamination.checked(), _names(context)
+    benchmark = _read(name, network, benchmark_list)
+    with order_scoring.open(model_list.find(model), compute.open()) as scorer:
+        job = job_of(model, benchmark, settings, scorer)
+
+        def tokens() -> Tokens:
+            found = tokens_of(job, benchmark.texts, scorer)
+            context.log.info(f"{model} on {name}\n{planned(job, found, settings).text()}")
+            return found
+
+        design = settings.look_design(len(job.shards))
+        scored = score_design(job, tokens, scorer, warehouse.open(), design, settings.alpha, context.log.info)
+    return materialized("contamination.order_logliks", scored_now=scored, shards=len(job.shards), dtype=scorer.dtype)
+
+
+@table_multi_asset(
+    ["contamination.shard_tests", "contamination.tests"],
+    deps=["contamination.order_logliks", "contamination.order_checks"],
+    partitions_def=model_by_benchmark,
+    code_version="1",
+)
+def verdicts(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource, contamination: ContaminationResource
+) -> Iterator[dg.MaterializeResult]:
+    """Judge what has been scored, behind the order check; q-values are over all verdicts there are."""
+    settings, (model, name), store = contamination.checked(), _names(context), warehouse.open()
+    stored = stored_scores(store, model, name)
+    shards, backwards, moved = scores_in(stored)
+    verdict = judge(
+        model,
+        name,
+        shards,
+        order_p=order_check_p(store, name, Group.parse(settings.group)),
+        alpha=settings.alpha,
+        gate=settings.gate,
+        design=settings.look_design(len(shards)) if shards else None,
+        group=settings.group,
+        sentinel_difference=moved,
+    )
+    each = shard_rows(verdict, shards, backwards)
+    store.write(*changes(verdict, verdict_rows(verdict, shards, stored, _plan_of(stored, settings)), each))
+    if (merge := q_values(store)) is not None:
+        store.write(merge)
+    text, figure = verdict.summary(), published_among_shuffled(verdict, shards)
+    shown = pictures.picture(figure, "contamination", context.partition_key) | pictures.report_text(
+        text, "contamination", context.partition_key
+    )
+    yield materialized("contamination.shard_tests", shards=len(each))
+    yield materialized("contamination.tests", shown, verdict=verdict.verdict, ln_p=verdict.log_p, reason=verdict.reason)
+
+
+def job_of(model: str, benchmark: Benchmark, settings: ContaminationResource, scorer: OrderScorer) -> OrderJob:
+    """What is to be ordered and scored: the shards that the budget pays for, under these weights."""
+    return OrderJob(
+        model=model,
+        benchmark=benchmark.spec.benchmark,
+        order_digest=benchmark.digest,
+        shards=tuple(settings.tested_shards(benchmark)),
+        weights=scorer.weights,
+        dtype=scorer.dtype,
+        group=Group.parse(settings.group),
+        run_seed=settings.run_seed,
+    )
+
+
+def planned(job: OrderJob, tokens: Tokens, settings: ContaminationResource) -> Plan:
+    """What a test of this job can reach and costs, at the rate that one worker was measured at."""
+    n_shards = len(job.shards)
+    return make_plan(
+        sum(tokens.in_shard(shard) for shard in job.shards),
+        n_shards,
+        max(shard.size for shard in job.shards),
+        alpha=settings.alpha,
+        design=settings.look_design(n_shards),
+        tokens_per_second=tokens.tokens_per_second,
+    )
+
+
+def _plan_of(stored: pl.DataFrame, settings: ContaminationResource) -> str | None:
+    """The plan as it stood before scoring, from what one published order of every shard holds."""
+    published = stored.filter(pl.col("permutation") == CANONICAL)
+    if published.is_empty():
+        return None
+    tokens, n_shards = int(published["n_tokens"].sum()), published.height
+    examples = max(published["n_examples"].to_list())
+    return make_plan(tokens, n_shards, examples, alpha=settings.alpha, design=settings.look_design(n_shards)).text()
+
+
+def _read(name: str, network: NetworkResource, benchmark_list: BenchmarkListResource) -> Benchmark:
+    with network.open() as http:
+        return load_benchmark(benchmark_list.find(name), http)
+
+
+def _names(context: dg.AssetExecutionContext) -> tuple[str, str]:
+    """Model and benchmark of the partition."""
+    key = context.partition_key
+    assert isinstance(key, dg.MultiPartitionKey)
+    return name_of(key.keys_by_dimension["model"]), name_of(key.keys_by_dimension["benchmark"])
+
+
+def _failed(rows: list[dict[str, object]]) -> list[str]:
+    return [str(row["check_name"]) for row in rows if row["status"] == "order_not_exchangeable"]
+
+
+ASSETS = [benchmark_table, order_checks, order_logliks, verdicts]

@@ -1,0 +1,62 @@
+"""Where benchmark files come from: paths beside the project, or public addresses fetched on demand.
+
+The list is ``data/benchmarks.csv``; what a file's bytes mean belongs to ``strandline.contamination.benchmarks``.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dagster as dg
+
+from resources.http import Http
+from resources.schema import ROOT
+from strandline.contamination.benchmarks import MOST_BYTES, Benchmark, BenchmarkSpec, read_benchmark, read_specs
+
+MIRROR_VARIABLE = "STRANDLINE_BENCHMARK_MIRROR"
+
+
+class BenchmarkListResource(dg.ConfigurableResource):
+    """The benchmarks that a user lists in ``data/benchmarks.csv``; one line adds a file."""
+
+    path: str = "data/benchmarks.csv"
+
+    def read(self) -> list[BenchmarkSpec]:
+        """The listed benchmarks; ValueError names every faulty line."""
+        return read_specs((ROOT / Path(self.path).expanduser()).read_text(encoding="utf-8"))
+
+    def find(self, name: str) -> BenchmarkSpec:
+        """The listed benchmark of that name; ValueError where it is not listed."""
+        for spec in self.read():
+            if spec.benchmark == name:
+                return spec
+        raise ValueError(f"{self.path} does not list a benchmark named {name!r}")
+
+
+def is_remote(spec: BenchmarkSpec) -> bool:
+    """Whether the benchmark is fetched over the network."""
+    return urlsplit(spec.location).scheme in ("http", "https")
+
+
+def mirrored(address: str, mirror: str | None = None) -> str:
+    """The address to ask: under ``STRANDLINE_BENCHMARK_MIRROR`` (mirror/host/path) where that is set, else as it is."""
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE, "").strip()
+    parts = urlsplit(address)
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}{query}" if mirror else address
+
+
+def load_benchmark(spec: BenchmarkSpec, http: Http) -> Benchmark:
+    """Fetch or open a benchmark's file and read it.
+
+    Raises:
+        ValueError: the file is missing, or is not what the list says.
+        resources.http.FetchError: it could not be fetched.
+    """
+    if is_remote(spec):
+        return read_benchmark(spec, http.get(mirrored(spec.location), max_bytes=MOST_BYTES).content)
+    file = ROOT / Path(spec.location).expanduser()
+    try:
+        return read_benchmark(spec, file.read_bytes())
+    except OSError as error:
+        raise ValueError(f"{spec.benchmark}: {spec.location} cannot be opened: {error.strerror}") from error

@@ -1,0 +1,63 @@
+"""What scores orderings: the perplexity engine on compute workers, here or on a cluster."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from resources.compute import Compute, Task, WorkerSpec
+from resources.language_models import CACHE, LanguageModels, default_device, resolved_dtype
+from resources.order_scoring import BATCH, OrderBatch, OrderScorer, Scored
+from strandline.models import ModelSpec
+
+
+class ComputeScorer:
+    """Orderings through compute: one task tokenizes, and each batch of orders is a task. See ``OrderScorer``."""
+
+    def __init__(self, worker: WorkerSpec, weights: str, dtype: str, compute: Compute) -> None:
+        self.weights, self.dtype, self.device = weights, dtype, "unknown"
+        self._worker, self._compute = worker, compute
+
+    def tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int | None, int | None, float | None]:
+        """Ids of each text without specials; BOS, context length, and tokens a second of one worker."""
+        [(_, found)] = self._compute.run(self._worker, [Task("tokenize", {"texts": list(texts)})])
+        self.device = found["device"]
+        return found["ids"], found["bos_id"], found["context_length"], found["tokens_per_second"]
+
+    def run(self, batches: Iterable[OrderBatch]) -> Iterator[Scored]:
+        """Each batch with its scores, as they are finished."""
+        waiting: dict[str, OrderBatch] = {}
+        for task, parts in self._compute.run(self._worker, self._tasks(batches, waiting)):
+            yield waiting.pop(task.key), parts
+
+    def _tasks(self, batches: Iterable[OrderBatch], waiting: dict[str, OrderBatch]) -> Iterator[Task]:
+        for batch in batches:
+            waiting[batch.key] = batch
+            payload: dict[str, Any] = {"windows": batch.windows, "size": BATCH, "dtype": batch.dtype}
+            yield Task(batch.key, payload)
+
+
+class OrderScoringResource(dg.ConfigurableResource):
+    """How orderings are scored; ``open`` gives the scorer of a listed model and lets go of the model at the end."""
+
+    dtype: str | None = Field(
+        default=None, description="float32, bfloat16, float16, auto. None: the model's own entry."
+    )
+
+    @contextmanager
+    def open(self, spec: ModelSpec, compute: Compute) -> Iterator[OrderScorer]:
+        """The scorer of that model; nothing is loaded before something is missing."""
+        try:
+            yield engine_scorer(spec, compute, self.dtype)
+        finally:
+            LanguageModels().release()
+
+
+def engine_scorer(spec: ModelSpec, compute: Compute, dtype: str | None = None, cache: Path = CACHE) -> ComputeScorer:
+    """The engine with weights that run on workers. Reads digests, not weights."""
+    chosen = resolved_dtype(dtype or spec.dtype, default_device())
+    worker = WorkerSpec("resources.order_worker:order_worker", {"spec": spec, "dtype": chosen, "folder": str(cache)})
+    return ComputeScorer(worker, LanguageModels(cache).digest(spec), chosen, compute)

@@ -1,0 +1,342 @@
+"""Scores orderings of a benchmark under a model, look by look, and keeps every finished one as a row.
+
+Which orders, in what batches, is decided here from counts and seeds alone; the numbers come from a scorer; whether more
+are needed is asked of ``strandline.contamination``. A kill loses at most the batches in hand.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite
+from time import monotonic
+from typing import Any, Protocol
+
+import polars as pl
+
+from resources.warehouse import Replace, Warehouse
+from strandline.contamination.orderings import (
+    CANONICAL,
+    REVERSED,
+    Group,
+    Shard,
+    batch_order,
+    join_ids,
+    judge_sentinel,
+    order_of,
+    order_seed,
+)
+from strandline.contamination.sequential import BESAG_CLIFFORD_MOST, LookDesign, besag_clifford, run_looks
+from strandline.contamination.verdict import ShardScores
+from strandline.perplexity.engine import SCORER_VERSION
+from strandline.perplexity.prefix_tree import Request
+from strandline.perplexity.scores import SequenceScore
+from strandline.perplexity.windows import window_requests
+
+TABLE = "contamination.order_logliks"
+BATCH = 4
+DRAWS_AT_ONCE = 20
+COMMIT_SECONDS = 1.0
+SENTINEL_TOLERANCE = 0.01
+SEPARATOR = "\n\n"
+FP32 = "float32"
+
+
+@dataclass(frozen=True)
+class OrderJob:
+    """Everything that fixes the orderings of one model and benchmark and their values.
+
+    ``order_digest`` names the examples in published order, ``weights`` the model's weights (or its endpoint), ``dtype``
+    the number format.
+    """
+
+    model: str
+    benchmark: str
+    order_digest: str
+    shards: tuple[Shard, ...]
+    weights: str
+    dtype: str
+    group: Group
+    run_seed: int
+
+    @property
+    def settings_digest(self) -> str:
+        """A digest of all that a log-likelihood depends on; rows with another one are not reused."""
+        edges = [(shard.index, shard.start, shard.stop) for shard in self.shards]
+        facts = (self.order_digest, edges, SEPARATOR, self.weights, self.dtype, str(self.group), self.run_seed)
+        return sha256(repr((*facts, SCORER_VERSION)).encode()).hexdigest()[:32]
+
+    def order(self, shard: Shard, permutation: int) -> list[int]:
+        """Positions of the examples in one order."""
+        return order_of(shard, permutation, digest=self.order_digest, run_seed=self.run_seed, group=self.group)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Ids of each example by its position and of the separator, each tokenized alone and without specials.
+
+    ``tokens_per_second`` is the measured rate of one worker.
+    """
+
+    examples: Mapping[int, Sequence[int]]
+    separator: tuple[int, ...]
+    bos_id: int | None
+    context_length: int | None
+    tokens_per_second: float | None = None
+
+    def in_shard(self, shard: Shard) -> int:
+        """Tokens of one ordering of a shard, BOS not counted."""
+        return sum(len(self.examples[i]) + len(self.separator) for i in range(shard.start, shard.stop))
+
+    def requests(self, order: Sequence[int]) -> list[Request]:
+        """The sequences that score every token of one ordering once: one, or windows where it exceeds the context."""
+        return window_requests(
+            join_ids(self.examples, order, self.separator, None), self.context_length, None, self.bos_id
+        )
+
+
+@dataclass(frozen=True)
+class OrderBatch:
+    """Orders of one shard that are computed together; ``windows`` holds, for each window, one sequence an order."""
+
+    key: str
+    shard: Shard
+    orders: tuple[int, ...]
+    windows: tuple[tuple[Request, ...], ...]
+    dtype: str
+
+
+Scored = tuple[OrderBatch, Sequence[Sequence[SequenceScore]]]
+
+
+class OrderScorer(Protocol):
+    """What scores sequences: the engine on workers, or an endpoint."""
+
+    device: str
+    dtype: str
+    weights: str
+
+    def tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int | None, int | None, float | None]:
+        """Ids of each text without specials; BOS, context length, and tokens a second of one worker."""
+
+    def run(self, batches: Iterable[OrderBatch]) -> Iterator[Scored]:
+        """Each batch with the scores of its windows, as they are finished; each has the shape of ``BATCH`` orders."""
+
+
+def tokens_of(job: OrderJob, texts: Sequence[str], scorer: OrderScorer) -> Tokens:
+    """Tokenize the examples of the shards and the separator, once.
+
+    Raises:
+        ValueError: the tokenizer makes nothing of the separator.
+    """
+    positions = [i for shard in job.shards for i in range(shard.start, shard.stop)]
+    ids, bos_id, context_length, rate = scorer.tokenize([*(texts[i] for i in positions), SEPARATOR])
+    if not ids[-1]:
+        raise ValueError(f"the tokenizer of {job.model} makes no token of the separator between examples")
+    return Tokens(dict(zip(positions, ids[:-1], strict=True)), tuple(ids[-1]), bos_id, context_length, rate)
+
+
+def score_design(
+    job: OrderJob,
+    tokens: Callable[[], Tokens],
+    scorer: OrderScorer,
+    store: Warehouse,
+    design: LookDesign | None,
+    alpha: str,
+    told: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Score what is missing until the design has decided; returns the orderings scored now.
+
+    ``design`` None is Besag and Clifford's rule, for one shard. Stored rows of the same settings are reused, others go.
+    ``tokens`` is asked for only where something is missing.
+    """
+    _drop_stale(job, store)
+    scored = 0
+    known: Tokens | None = None
+    while (wanted := next_permutations(job, stored_orders(store, job), design, alpha)) is not None:
+        known = known or tokens()
+        scored += score_orders(job, known, scorer, store, wanted)
+        told(f"{job.benchmark}: {wanted[-1]} shuffled orders a shard are scored")
+    return scored
+
+
+def next_permutations(
+    job: OrderJob, stored: Mapping[int, Mapping[int, float | None]], design: LookDesign | None, alpha: str
+) -> list[int] | None:
+    """The permutations that the design needs next, or None once it has decided."""
+    scores = [scores_of(shard.index, stored.get(shard.index, {})) for shard in job.shards]
+    whole = [shard.values for shard in scores if all(isfinite(value) for value in shard.values)]
+    done = min(len(shard.values) for shard in scores) - 1
+    if design is None:
+        reached = _next_draws(scores[0].values, done, bool(whole))
+    elif done < design.looks[0]:
+        reached = design.looks[0]
+    else:
+        reached = run_looks(whole, design, alpha=alpha).next_look if whole else None
+    return None if reached is None else [REVERSED, CANONICAL, *range(1, reached + 1)]
+
+
+def _next_draws(values: Sequence[float], done: int, is_finite: bool) -> int | None:
+    """Draws to have next under Besag and Clifford's rule; None once it is finished, or where it cannot be applied."""
+    if done > 0 and (not is_finite or besag_clifford(values[0], values[1:]).is_finished):
+        return None
+    return min(max(0, done) + DRAWS_AT_ONCE, BESAG_CLIFFORD_MOST)
+
+
+def score_orders(
+    job: OrderJob, tokens: Tokens, scorer: OrderScorer, store: Warehouse, permutations: Sequence[int]
+) -> int:
+    """Score those permutations of every shard that are not stored, and commit them as they come.
+
+    Beside later looks each published order is scored again. If its value has moved in half precision, the whole shard
+    is scored again in fp32: values are never averaged and the larger is never taken.
+    """
+    stored = stored_orders(store, job)
+    batches = _missing_batches(job, tokens, stored, _shards_in_float32(store, job), permutations)
+    moved: set[int] = set()
+    pending: list[dict[str, Any]] = []
+    committed, scored = monotonic(), 0
+    try:
+        for batch, parts in scorer.run(batches):
+            rows = _rows(job, batch, parts, scorer.device)
+            if not _sentinel_held(rows, stored.get(batch.shard.index, {}), batch.dtype):
+                moved.add(batch.shard.index)
+                continue
+            pending, scored = pending + rows, scored + len(rows)
+            if monotonic() - committed > COMMIT_SECONDS:
+                pending, committed = _commit(store, pending), monotonic()
+    finally:
+        _commit(store, pending)
+    for shard in job.shards:
+        if shard.index in moved:
+            orders = [REVERSED, *range(max(permutations) + 1)]
+            again = scorer.run(_batches(job, tokens, shard, orders, FP32))
+            rows = [row for batch, parts in again for row in _rows(job, batch, parts, scorer.device)]
+            scored += len(rows)
+            _commit(store, rows)
+    return scored
+
+
+def stored_orders(store: Warehouse, job: OrderJob) -> dict[int, dict[int, float | None]]:
+    """Stored log-likelihoods by shard and permutation, for these settings only; None where they are not finite."""
+    found: dict[int, dict[int, float | None]] = {}
+    rows = store.query(
+        f"select shard, permutation, loglik from {TABLE} where model = ? and benchmark = ? and settings_digest = ?",
+        [job.model, job.benchmark, job.settings_digest],
+    )
+    for shard, permutation, loglik in rows.iter_rows():
+        found.setdefault(shard, {})[permutation] = loglik
+    return found
+
+
+def scores_of(shard: int, values: Mapping[int, float | None], n_tokens: int = 0) -> ShardScores:
+    """A shard's published value and its shuffled ones in the order they were drawn, as far as they go unbroken.
+
+    A value that is not finite stands as NaN, so that the shard is left out of the verdict and named.
+    """
+    unbroken: list[float] = []
+    while len(unbroken) in values:
+        value = values[len(unbroken)]
+        unbroken.append(float("nan") if value is None else value)
+    return ShardScores(shard, tuple(unbroken), n_tokens)
+
+
+def _missing_batches(
+    job: OrderJob,
+    tokens: Tokens,
+    stored: Mapping[int, Mapping[int, float | None]],
+    exact: set[int],
+    permutations: Sequence[int],
+) -> Iterator[OrderBatch]:
+    for shard in job.shards:
+        have = stored.get(shard.index, {})
+        missing = [k for k in permutations if k not in have]
+        if missing:
+            todo = [*missing, CANONICAL] if CANONICAL in have else missing
+            dtype = FP32 if shard.index in exact else job.dtype
+            shuffled = batch_order(len(todo), job.order_digest, shard.index, max(missing), job.run_seed)
+            yield from _batches(job, tokens, shard, [todo[i] for i in shuffled], dtype)
+
+
+def _batches(job: OrderJob, tokens: Tokens, shard: Shard, orders: Sequence[int], dtype: str) -> Iterator[OrderBatch]:
+    for start in range(0, len(orders), BATCH):
+        chosen = tuple(orders[start : start + BATCH])
+        split = [tokens.requests(job.order(shard, permutation)) for permutation in chosen]
+        key = sha256(repr((job.settings_digest, shard.index, chosen, dtype)).encode()).hexdigest()
+        yield OrderBatch(key, shard, chosen, tuple(zip(*split, strict=True)), dtype)
+
+
+def _sentinel_held(rows: Sequence[dict[str, Any]], have: Mapping[int, float | None], dtype: str) -> bool:
+    """Whether the published order, where it was scored again, has kept its value; its row then keeps the first one.
+
+    In fp32 there is nothing better to turn to: the difference is kept, and values within it count as ties.
+    """
+    published = have.get(CANONICAL)
+    for row in rows:
+        if row["permutation"] == CANONICAL and published is not None:
+            again = float("inf") if row["loglik"] is None else row["loglik"]
+            if judge_sentinel(published, again, SENTINEL_TOLERANCE) == "rescore" and dtype != FP32:
+                return False
+            row["loglik"], row["sentinel_difference"] = published, abs(again - published)
+    return True
+
+
+def _rows(
+    job: OrderJob, batch: OrderBatch, parts: Sequence[Sequence[SequenceScore]], device: str
+) -> list[dict[str, Any]]:
+    return [
+        _row(job, batch.shard, permutation, [part[i] for part in parts], device)
+        for i, permutation in enumerate(batch.orders)
+    ]
+
+
+def _row(job: OrderJob, shard: Shard, permutation: int, scores: Sequence[SequenceScore], device: str) -> dict[str, Any]:
+    sums = [score.sum_nll for score in scores]
+    whole = [value for value in sums if value is not None]
+    finite = len(whole) == len(sums)
+    seed = order_seed(job.order_digest, shard.index, permutation, job.run_seed)
+    return {
+        "model": job.model,
+        "benchmark": job.benchmark,
+        "shard": shard.index,
+        "permutation": permutation,
+        "seed": seed if permutation > CANONICAL else None,
+        "loglik": -sum(whole) if finite else None,
+        "n_tokens": sum(score.n_scored for score in scores),
+        "permutation_group": str(job.group),
+        "first_example": shard.start,
+        "n_examples": shard.size,
+        "sentinel_difference": None,
+        "dtype": scores[0].dtype,
+        "batch_rows": scores[0].batch_rows,
+        "device": device,
+        "scorer_version": SCORER_VERSION,
+        "settings_digest": job.settings_digest,
+        "status": "ok" if finite else "nonfinite",
+        "reason": None if finite else "the model's logits are not finite, also in fp32",
+    }
+
+
+def _shards_in_float32(store: Warehouse, job: OrderJob) -> set[int]:
+    """Shards whose published order was computed in fp32: the rest of such a shard is too."""
+    rows = store.query(
+        f"select shard from {TABLE} where model = ? and benchmark = ? and settings_digest = ? "
+        f"and permutation = {CANONICAL} and dtype = '{FP32}'",
+        [job.model, job.benchmark, job.settings_digest],
+    )
+    return set(rows["shard"])
+
+
+def _commit(store: Warehouse, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Store the rows; gives the empty list that takes their place."""
+    if rows:
+        store.merge(TABLE, pl.DataFrame(rows, infer_schema_length=None))
+    return []
+
+
+def _drop_stale(job: OrderJob, store: Warehouse) -> None:
+    """Drop the rows of other settings, where there are any."""
+    where = {"model": job.model, "benchmark": job.benchmark}
+    rows = store.query(f"select * from {TABLE} where model = ? and benchmark = ?", list(where.values()))
+    kept = rows.filter(pl.col("settings_digest") == job.settings_digest)
+    if kept.height < rows.height:
+        store.write(Replace(TABLE, kept, where))

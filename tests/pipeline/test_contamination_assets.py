@@ -1,0 +1,296 @@
+"""Contamination through Dagster: verdicts on planted memories, resumed runs, gates, and bad input in clear words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from assets.contamination import ASSETS
+from assets.quality import checks
+from assets.suites.contamination import SUITES
+from resources.contamination_settings import ContaminationResource
+from tests.fakes.contamination_house import House, Scripted, invented
+from tests.fakes.order_scorer import ScriptedScorer
+from tests.fakes.web import Answer, WebServer
+
+CLEAN, KNOWN = invented(96, 1), invented(96, 2)
+SORTED = [f"About topic {k // 4}, and topic {k // 4} again: {text}" for k, text in enumerate(invented(96, 3))]
+FILES = {"clean": CLEAN, "known": KNOWN, "sorted": SORTED}
+
+
+def remembers(texts: list[str], bonus: float = 4.0, **more: Any) -> ScriptedScorer:
+    return ScriptedScorer(remembered="\n\n".join(texts), bonus=bonus, **more)
+
+
+def said(result: dg.ExecuteInProcessResult) -> str:
+    """The error of the step that failed."""
+    [event] = [event for event in result.all_events if event.is_step_failure]
+    error = event.step_failure_data.error
+    while error.cause:
+        error = error.cause
+    return str(error.message)
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
+    return House(tmp_path, FILES, order_permutations=199)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, list[dg.ExecuteInProcessResult]]]:
+    """A house in which a remembered and a clean benchmark were tested, with all checks."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("assets.pictures.REPORTS", folder / "reports")
+        house = House(folder, FILES, order_permutations=199)
+        runs = [house.read(name, checked=True) for name in ("known", "clean")]
+        runs += [house.score(name, Scripted(remembers(KNOWN)), checked=True) for name in ("known", "clean")]
+        yield house, runs
+
+
+def test_a_remembered_order_is_found_and_a_clean_one_is_not(finished: tuple[House, Any]) -> None:
+    house, runs = finished
+    assert all(run.success for run in runs)
+    assert all(e.passed for run in runs for e in run.get_asset_check_evaluations())
+    known, clean = house.verdict("known"), house.verdict("clean")
+    assert (known["verdict"], clean["verdict"]) == ("order_memorised", "no_evidence")
+    assert known["p_value"] <= known["alpha"] == 0.05
+    assert known["stopped_early"]
+    assert clean["n_permutations"] in (2, 5, 19)
+    assert "no proof of a clean model" in clean["summary"]
+    assert "smallest reachable p" in clean["plan"]
+
+
+def test_every_ordering_is_a_row_with_its_seed_and_equal_tokens(finished: tuple[House, Any]) -> None:
+    house, _ = finished
+    rows = house.rows("select * from contamination.order_logliks where benchmark = 'clean'")
+    shards = {row["shard"] for row in rows}
+    assert len(shards) == 8
+    for shard in shards:
+        mine = [row for row in rows if row["shard"] == shard]
+        assert {row["permutation"] for row in mine} >= {-1, 0, 1, 2}
+        assert len({row["n_tokens"] for row in mine}) == 1
+        assert all((row["seed"] is None) == (row["permutation"] <= 0) for row in mine)
+    seeds = [row["seed"] for row in rows if row["seed"] is not None]
+    assert len(set(seeds)) == len(seeds)
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_named_statistics_stand_beside_the_verdict_and_q_values_over_all_of_them(finished: tuple[House, Any]) -> None:
+    house, _ = finished
+    named = house.rows("select distinct method from contamination.tests where not is_verdict order by method")
+    assert [row["method"] for row in named] == ["fisher_chi2", "lattice_fisher", "oren_t", "rank_sum"]
+    known, clean = house.verdict("known"), house.verdict("clean")
+    assert known["q_value"] == pytest.approx(min(1.0, 2 * known["p_value"]))
+    assert clean["q_value"] == pytest.approx(clean["p_value"])
+    view = {row["benchmark"]: row["q_value"] for row in house.rows("select * from contamination.verdicts")}
+    assert view == pytest.approx({"known": known["q_value"], "clean": clean["q_value"]})
+
+
+def test_the_report_is_a_picture_and_a_text(finished: tuple[House, Any]) -> None:
+    _, runs = finished
+    [event] = [
+        e for e in runs[2].asset_materializations_for_node("contamination_shard_tests__contamination_tests")
+        if e.asset_key == dg.AssetKey(["contamination", "tests"])
+    ]  # fmt: skip
+    assert Path(str(event.metadata["picture_file"].value)).is_file()
+    assert "contamination test of" in str(event.metadata["report"].value)
+    assert event.metadata["verdict"].value == "order_memorised"
+
+
+def test_views_answer_the_usual_questions(finished: tuple[House, Any]) -> None:
+    house, _ = finished
+    assert len(house.rows("select * from contamination.comparisons")) == 8
+    assert house.rows("select * from contamination.unusable_orders") == []
+    top = house.rows("select * from contamination.telling_shards limit 1")[0]
+    assert top["benchmark"] == "known"
+    spent = {row["benchmark"]: row["n_orders"] for row in house.rows("select * from contamination.spending")}
+    assert spent["known"] == house.verdict("known")["n_orders"]
+
+
+def test_a_file_sorted_by_topic_gets_no_verdict_however_small_its_p_value(house: House) -> None:
+    row = house.test("sorted", Scripted(remembers(SORTED)))
+    assert row["verdict"] == "order_not_exchangeable"
+    assert row["p_value"] <= row["alpha"]
+    assert row["q_value"] is None
+    assert "order preference" in row["summary"]
+    [unusable] = house.rows("select * from contamination.unusable_orders")
+    assert unusable["benchmark"] == "sorted"
+    assert "tfidf" in unusable["telling_statistics"]
+
+
+def test_a_second_run_scores_nothing_and_changes_no_row(house: House) -> None:
+    house.test("clean", Scripted(ScriptedScorer()))
+    before = [house.store.digest(f"contamination.{name}") for name in ("order_logliks", "shard_tests", "tests")]
+    again = ScriptedScorer()
+    house.test("clean", Scripted(again))
+    assert (again.tokenized, again.batches) == (0, [])
+    assert before == [house.store.digest(f"contamination.{name}") for name in ("order_logliks", "shard_tests", "tests")]
+
+
+def test_a_kill_in_the_middle_loses_nothing_that_was_finished(
+    house: House, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resources.order_scoring.COMMIT_SECONDS", 0.0)
+    undisturbed = House(tmp_path_factory.mktemp("whole"), FILES, order_permutations=199)
+    undisturbed.test("clean", Scripted(ScriptedScorer()))
+    assert house.read("clean").success
+    killed, resumed = ScriptedScorer(dies_at=5), ScriptedScorer()
+    result = house.score("clean", Scripted(killed))
+    assert not result.success
+    assert "the process died" in said(result)
+    kept = house.rows("select count(*) as n from contamination.order_logliks")[0]["n"]
+    assert kept == 20
+    assert house.rows("select * from contamination.tests") == []
+    assert house.score("clean", Scripted(resumed)).success
+    assert resumed.orders == sum_of_orders(house) - kept + sentinels(house)
+    for name in ("order_logliks", "shard_tests", "tests"):
+        assert house.store.digest(f"contamination.{name}") == undisturbed.store.digest(f"contamination.{name}")
+
+
+def sum_of_orders(house: House) -> int:
+    return int(house.rows("select count(*) as n from contamination.order_logliks")[0]["n"])
+
+
+def sentinels(house: House) -> int:
+    """Published orders scored again: one a shard at each look after the first."""
+    deepest = house.rows("select max(permutation) as m from contamination.order_logliks")[0]["m"]
+    return 8 * {2: 0, 5: 1, 19: 2}[deepest]
+
+
+def test_other_settings_drop_the_old_rows(house: House) -> None:
+    house.test("clean", Scripted(ScriptedScorer()))
+    first = house.rows("select distinct settings_digest from contamination.order_logliks")
+    house.test("clean", Scripted(ScriptedScorer()), run_seed=5)
+    second = house.rows("select distinct settings_digest from contamination.order_logliks")
+    assert len(first) == len(second) == 1
+    assert first != second
+
+
+def test_a_half_precision_score_that_moves_has_its_shard_scored_again_in_fp32(house: House) -> None:
+    drifting = remembers(KNOWN, bonus=0.35, dtype="bfloat16", drifts=True)
+    row = house.test("known", Scripted(drifting))
+    assert row["n_permutations"] > 2
+    assert {batch.dtype for batch in drifting.batches} == {"bfloat16", "float32"}
+    kinds = house.rows(
+        "select shard, count(distinct dtype) as kinds, any_value(dtype) as dtype "
+        "from contamination.order_logliks group by shard"
+    )
+    assert all(kind["kinds"] == 1 for kind in kinds)
+    assert any(kind["dtype"] == "float32" for kind in kinds)
+
+
+def test_shards_whose_scores_are_not_finite_are_left_out_and_named(house: House) -> None:
+    row = house.test("clean", Scripted(ScriptedScorer(nonfinite_if=CLEAN[14])))
+    assert row["n_shards"] == 7
+    assert "left out" in row["summary"]
+    [bad] = house.rows("select * from contamination.shard_tests where status = 'nonfinite'")
+    assert (bad["shard"], bad["p_value"]) == (1, None)
+
+
+def test_a_window_group_has_its_own_order_check(house: House) -> None:
+    row = house.test("clean", Scripted(ScriptedScorer()), group="window:3")
+    assert row["permutation_group"] == "window:3"
+    gates = house.rows("select permutation_group from contamination.order_checks where is_gate order by 1")
+    assert [gate["permutation_group"] for gate in gates] == ["all", "window:3"]
+
+
+def test_no_verdict_without_an_order_check(house: House) -> None:
+    assert house.score("clean", Scripted(ScriptedScorer())).success
+    row = house.verdict("clean")
+    assert row["verdict"] == "inconclusive"
+    assert "order check" in row["reason"]
+
+
+def test_one_shard_draws_until_besag_and_clifford_are_content(house: House) -> None:
+    row = house.test("clean", Scripted(ScriptedScorer()), examples_per_shard=96)
+    assert row["method"] == "Besag-Clifford"
+    assert row["verdict"] == "no_evidence"
+    assert row["n_permutations"] < 999
+
+
+def test_a_small_budget_tests_fewer_shards_spread_over_the_file(house: House) -> None:
+    house.test("clean", Scripted(ScriptedScorer()), token_budget=3000)
+    shards = [row["shard"] for row in house.rows("select distinct shard from contamination.order_logliks order by 1")]
+    assert 1 <= len(shards) < 8
+    assert "shards" in house.verdict("clean")["plan"]
+
+
+def test_the_plan_is_told_before_anything_is_scored(house: House, capfd: pytest.CaptureFixture[str]) -> None:
+    assert house.read("clean").success
+    house.score("clean", Scripted(ScriptedScorer(dies_at=0)))
+    told = capfd.readouterr().err
+    assert "tokens/s" in told
+    assert "expected where the benchmark is clean" in told
+    assert house.rows("select * from contamination.order_logliks") == []
+
+
+def test_identical_examples_give_ties_and_no_evidence(house: House) -> None:
+    house.list_benchmarks({"same": ["one and the same"] * 40})
+    row = house.test("same", Scripted(ScriptedScorer()))
+    assert (row["verdict"], row["p_value"]) == ("no_evidence", 1.0)
+    [benchmark] = house.rows("select * from contamination.benchmarks")
+    assert benchmark["n_duplicates"] == 39
+
+
+@pytest.mark.parametrize(
+    ("texts", "columns", "words"),
+    [
+        (["only one"], {}, "at least two examples"),
+        (CLEAN, {"text": "answer"}, "has no column 'answer'; it has text"),
+        (CLEAN, {"address": "nowhere.jsonl"}, "cannot be opened"),
+        (CLEAN, {"sha256": "0" * 64}, "sha256"),
+    ],
+)
+def test_a_bad_benchmark_is_a_row_that_says_why_and_stops_what_follows(
+    house: House, texts: list[str], columns: dict[str, str], words: str
+) -> None:
+    house.list_benchmarks({"bad": texts}, **columns)
+    result = house.read("bad", checked=True)
+    [row] = house.rows("select * from contamination.benchmarks")
+    assert row["status"] == "failed"
+    assert words in row["reason"]
+    assert not result.success
+    assert house.rows("select * from contamination.order_checks") == []
+
+
+def test_settings_that_make_no_sense_are_refused_in_clear_words(house: House) -> None:
+    benchmark = _benchmark(house)
+    for wrong, words in [
+        ({"alpha": "2"}, "between 0 and 1"),
+        ({"group": "windows"}, "window:w"),
+        ({"design": "some"}, "is not one of"),
+        ({"examples_per_shard": 1}, "at least two"),
+    ]:
+        settings = ContaminationResource(**wrong)
+        with pytest.raises(ValueError, match=words):
+            settings.checked().shards(benchmark)
+
+
+def _benchmark(house: House) -> Any:
+    from resources.benchmark_files import BenchmarkListResource, load_benchmark
+
+    listed = BenchmarkListResource(path=str(house.folder / "benchmarks.csv"))
+    return load_benchmark(listed.find("clean"), None)  # type: ignore[arg-type]
+
+
+def test_a_public_benchmark_is_fetched_through_the_mirror_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = (house.folder / "clean.jsonl").read_bytes()
+    with WebServer(lambda _: Answer(body=body, headers={"Cache-Control": "max-age=600"})) as web:
+        monkeypatch.setenv("STRANDLINE_BENCHMARK_MIRROR", web.url)
+        house.list_benchmarks({"clean": CLEAN}, address="https://benchmarks.example/sets/clean.jsonl")
+        assert house.read("clean").success
+        assert {asked.raw_path for asked in web.asked} == {"/benchmarks.example/sets/clean.jsonl"}
+        assert len(web.asked) == 1
+    [row] = house.rows("select * from contamination.benchmarks")
+    assert row["url"] == "https://benchmarks.example/sets/clean.jsonl"
+
+
+def test_suites_fail_on_no_rows_on_nothing_and_on_infinity(house: House) -> None:
+    assert set(SUITES) == {
+        f"contamination.{t}" for t in ("benchmarks", "order_checks", "order_logliks", "shard_tests", "tests")
+    }
+    assert len(checks(ASSETS, SUITES)) == 5
