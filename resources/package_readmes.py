@@ -14,6 +14,8 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from resources.http import FetchError, Http, PermanentError
 from resources.registries import configured
 from resources.shelf import Shelf
@@ -112,9 +114,13 @@ class ReadmeSource:
         index = (
             PackageIndex(self._http, str(span.options.get("index") or configured().pypi), self._shelf) if todo else None
         )
+        first = {canonicalize_name(topic): topic for topic in reversed(span.topics)}
         for package, left in todo.items():
             assert index is not None
-            yield self._package(index, span, package, left, known)
+            if (owner := first[canonicalize_name(package)]) != package:
+                yield [Version(package, month, "duplicate", f"is the same package as {owner}") for month in left]
+            else:
+                yield self._package(index, span, package, left, known)
 
     def _package(
         self, index: PackageIndex, span: Span, package: str, months: Sequence[date], known: Known

@@ -1,11 +1,12 @@
 """Brings one versioned resource up to date in the warehouse: only open months, only what is not known.
 
-Batches are committed as they arrive, texts and the rows that name them in one transaction, so a kill loses a batch at
-most. A month that fails keeps what it has, does not hold the others back, and is fetched again by the next run.
+What arrives is committed every few seconds, texts and the rows that name them in one transaction, so a kill loses that
+much at most. A month that fails keeps what it has, does not hold the others back, and is fetched again by the next run.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -26,6 +27,7 @@ REVISIONS: dict[str, Any] = {
     "n_chars": pl.Int64, "url": pl.String, "document": pl.String, "content_id": pl.String, "cleaned_by": pl.String,
 }  # fmt: skip
 PER_MONTH = 500
+VERSIONS_AT_ONCE, SECONDS_AT_ONCE = 500, 10.0
 
 
 def refresh(store: Warehouse, span: Span, source: SpanSource, months: Sequence[date], now: datetime) -> list[Month]:
@@ -74,15 +76,29 @@ def _fetch(
 ) -> tuple[dict[tuple[str, date], Version], str | None]:
     """Take the source's batches into the warehouse; what came, and why it stopped early if it did."""
     fresh: dict[tuple[str, date], Version] = {}
+    held: list[Version] = []
+    stopped: str | None = None
+    since = time.monotonic()
     try:
         for batch in source.versions(span, months, known):
-            store.write(*_changes(span, source, batch))
-            fresh |= {(version.topic, version.month): replace(version, text=None) for version in batch}
+            held += batch
+            if len(held) >= VERSIONS_AT_ONCE or time.monotonic() - since >= SECONDS_AT_ONCE:
+                fresh |= _committed(store, span, source, held)
+                held, since = [], time.monotonic()
     except MissingContactError:
         raise
     except (DeferredError, FetchError, GitError) as error:
-        return fresh, str(error)
-    return fresh, None
+        stopped = str(error)
+    return fresh | _committed(store, span, source, held), stopped
+
+
+def _committed(
+    store: Warehouse, span: Span, source: SpanSource, versions: Sequence[Version]
+) -> dict[tuple[str, date], Version]:
+    """Texts and the rows that name them, in one transaction; the same versions without their texts."""
+    if versions:
+        store.write(*_changes(span, source, versions))
+    return {(version.topic, version.month): replace(version, text=None) for version in versions}
 
 
 def _current(

@@ -175,9 +175,9 @@ def in_force(edits: Sequence[Edit], month: date) -> Edit | None:
 
 def statuses(store: Warehouse, topic: str) -> dict[str, list[int]]:
     """Status to the numbers of the months that have it."""
-    found: dict[str, list[int]] = {}
+    held, found = rows(store, topic), dict[str, list[int]]()
     for n, month in enumerate(MONTHS):
-        found.setdefault(str(rows(store, topic)[month]["status"]), []).append(n)
+        found.setdefault(str(held[month]["status"]), []).append(n)
     return found
 
 

@@ -214,6 +214,12 @@ def test_an_unknown_package_is_missing_and_does_not_fail_the_others(tmp_path: Pa
     assert [status for status, _, _ in found] == ["missing"] * 5 + ["not_created"] + ["ok"] * 4
 
 
+def test_two_spellings_of_one_package_are_one_document(tmp_path: Path) -> None:
+    index = Index({"pkg-1.0-py3-none-any.whl": wheel("Text")})
+    found = list(versions(index, tmp_path, ("PKG", "pkg")))
+    assert [status for status, _, _ in found] == ["not_created", *["ok"] * 4, *["duplicate"] * 5]
+
+
 def test_each_release_is_read_once_and_never_again(tmp_path: Path) -> None:
     index = Index({"pkg-1.0-py3-none-any.whl": wheel("Text")})
     list(versions(index, tmp_path))
