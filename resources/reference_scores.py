@@ -33,12 +33,14 @@ class Encoder:
     """How texts become the ids that an n-gram reference counts.
 
     ``name`` tells tokenizers apart; ``ids`` gives the first so many ids of each text, without special tokens;
-    ``vocabulary`` is the number of ids that exist, None where it is open.
+    ``vocabulary`` is the number of ids that exist, None where it is open. ``is_own`` says that they are the ids which
+    the model itself scores.
     """
 
     name: str
     ids: Callable[[Sequence[str], int], list[list[int]]]
     vocabulary: int | None = None
+    is_own: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def words_encoder() -> Encoder:
     def ids(texts: Sequence[str], max_tokens: int) -> list[list[int]]:
         return [found[:max_tokens] for found in word_ids(texts, vocabulary)]
 
-    return Encoder("words", ids)
+    return Encoder("words", ids, is_own=False)
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,7 @@ class _Span:
     max_tokens: int
     bos_id: int | None
     length: int
-
-    @property
-    def is_context_limited(self) -> bool:
-        return self.length < self.max_tokens
+    is_context_limited: bool
 
     def of(self, ids: Sequence[int]) -> Ints:
         head = [] if self.bos_id is None else [self.bos_id]
@@ -88,7 +87,7 @@ def ngram_reference(store: Warehouse, model: str, resource: str, encoder: Encode
     topics, texts = _standing(store, resource)
     if len(topics) < 2:
         return None
-    span = _span(store, model, resource)
+    span = _span(store, model, resource, encoder)
     tokens = f"{encoder.name}-{span.length}" if span.is_context_limited else encoder.name
     name = reference_name(resource, tokens)
     digest = sha256(f"{NGRAM_VERSION} {tokens} {span.max_tokens} {span.bos_id} {texts}".encode()).hexdigest()[:16]
@@ -113,14 +112,17 @@ def _standing(store: Warehouse, resource: str) -> tuple[list[str], str]:
     return rows["topic"].to_list(), sha256(repr(rows.rows()).encode()).hexdigest()
 
 
-def _span(store: Warehouse, model: str, resource: str) -> _Span:
-    max_tokens, bos_id, scored = store.query(
-        "select max(resources.max_tokens), any_value(prefix_token), max(n_tokens) from spans.resources "
-        "left join perplexity.scores on scores.max_tokens = resources.max_tokens "
+def _span(store: Warehouse, model: str, resource: str, encoder: Encoder) -> _Span:
+    max_tokens, bos_id, ended = store.query(
+        "select max(resources.max_tokens), any_value(prefix_token), max(n_tokens) filter (is_context_limited) "
+        "from spans.resources left join perplexity.scores on scores.max_tokens = resources.max_tokens "
         "and scores.model = ? and scores.status = 'ok' where resources.resource = ?",
         [model, resource],
     ).row(0)
-    return _Span(max_tokens, bos_id, max_tokens if scored is None else scored + 1)
+    if not encoder.is_own:
+        return _Span(max_tokens, None, max_tokens, False)
+    whole = max_tokens + (bos_id is not None)
+    return _Span(max_tokens, bos_id, whole if ended is None else ended + 1, ended is not None)
 
 
 def _known(store: Warehouse, name: str, digest: str) -> int | None:

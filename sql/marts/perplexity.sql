@@ -1,10 +1,17 @@
 -- What people ask of scores, curves and cutoffs.
 
 -- A row is a version of a document (any status) with its score under the model, NULL where there is none. Of a text's
--- scores in several number formats the one counts that the model has most of (a text repeated in fp32 has only that).
+-- scores in several number formats the one counts that the model has most of. Texts of which the same tokens were scored
+-- have the same score to the last bit, whichever batch they were computed in.
 create or replace macro perplexity.versions_of(model_name) as table
 with held as (
-    select text_sha256, max_tokens, mean_nll, dtype
+    select
+        text_sha256,
+        max_tokens,
+        dtype,
+        first_value(mean_nll) over (
+            partition by max_tokens, dtype, coalesce(token_digest, text_sha256) order by text_sha256
+        ) as mean_nll
     from perplexity.scores
     where model = model_name and status = 'ok'
 ),

@@ -12,9 +12,10 @@ from assets.partitions import key_for
 from assets.quality import judge
 from assets.suites.perplexity import SUITES
 from resources.configured import ModelListResource, WarehouseResource
+from resources.reference_scores import Encoder, ngram_reference, words_encoder
 from resources.reference_settings import ReferenceResource
 from resources.warehouse import Warehouse
-from tests.fakes.spans import remembered, store_scores, store_span, written_span
+from tests.fakes.spans import MAX_TOKENS, remembered, store_scores, store_span, written_span
 
 MODEL = "house/small-1"
 LISTED = f"models:\n  - name: {MODEL}\n    backend: openai\n    source: http://127.0.0.1:9/v1\n    served_name: x\n"
@@ -186,3 +187,55 @@ def test_titles_that_differ_only_in_dash_and_underscore_stay_apart(house: dict[s
     assert run(house).success
     topics = store.query("select topic from perplexity.topic_cutoffs where topic like 'A%' order by 1")["topic"]
     assert topics.to_list() == ["A-B", "A_B"]
+
+
+def test_the_reference_counts_the_tokens_that_the_model_scored(house: dict[str, object]) -> None:
+    span, store = written_span(), store_of(house)
+    store_span(store, span)
+    store_scores(store, MODEL, remembered(span, TRUTH))
+    words = words_encoder()
+    own = Encoder("own", words.ids)
+    context = store.query("select * from perplexity.scores").with_columns(prefix_token=pl.lit(299, dtype=pl.Int32))
+    store.merge("perplexity.scores", context)
+    whole = ngram_reference(store, MODEL, "span", own)
+    store.merge("perplexity.scores", context.with_columns(n_tokens=pl.lit(20), is_context_limited=pl.lit(True)))
+    cut = ngram_reference(store, MODEL, "span", own)
+    stand_in = ngram_reference(store, MODEL, "span", words)
+    assert whole is not None
+    assert cut is not None
+    assert stand_in is not None
+    counts = dict(
+        store.query(
+            "select model, any_value((n_tokens, prefix_token)) from perplexity.scores group by model"
+        ).iter_rows()
+    )
+    assert list(counts[whole.name].values()) == [MAX_TOKENS, 299]
+    assert list(counts[cut.name].values()) == [20, 299]
+    assert list(counts[stand_in.name].values()) == [MAX_TOKENS - 1, None]
+    assert [whole.name[-3:], cut.name[-6:], stand_in.name[-5:]] == ["own", "own-21", "words"]
+
+
+def test_versions_with_the_same_tokens_have_one_score_whichever_batch_they_came_from(house: dict[str, object]) -> None:
+    span, store = written_span(topics=2), store_of(house)
+    store_span(store, span)
+    store_scores(store, MODEL, remembered(span, TRUTH))
+    scores = store.query("select * from perplexity.scores where model = ?", [MODEL])
+    nearly = scores.with_columns(token_digest=pl.lit("same"), mean_nll=pl.lit(2.0) + pl.int_range(pl.len()) * 1e-9)
+    store.merge("perplexity.scores", nearly.with_columns(perplexity=pl.col("mean_nll").exp()))
+    assert store.query("select distinct mean_nll from perplexity.versions_of(?)", [MODEL]).height == 1
+
+
+def test_a_text_that_has_only_another_number_format_keeps_that_score(house: dict[str, object]) -> None:
+    span, store = written_span(topics=2), store_of(house)
+    store_span(store, span)
+    scores = remembered(span, TRUTH)
+    store_scores(store, MODEL, scores)
+    first, second = list(scores)[:2]
+    rows = store.query("select * from perplexity.scores where text_sha256 in (?, ?)", [first, second])
+    other = rows.with_columns(dtype=pl.lit("bfloat16"), mean_nll=pl.lit(9.0), perplexity=pl.lit(9.0).exp())
+    key = ("model", "text_sha256", "max_tokens", "dtype")
+    store.merge("perplexity.scores", other)
+    store.replace("perplexity.scores", rows.select(key).clear(), {"text_sha256": first, "dtype": "float32"})
+    held = dict(store.query("select text_sha256, mean_nll from perplexity.versions_of(?)", [MODEL]).iter_rows())
+    assert held[first] == 9.0
+    assert held[second] == scores[second]
