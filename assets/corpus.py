@@ -13,6 +13,8 @@ from assets import corpus_why
 from assets.partitions import corpora, name_of
 from assets.tables import materialized, table_multi_asset
 from resources import corpus_rows as rows
+from resources.compute import Compute
+from resources.compute_settings import ComputeResource
 from resources.configured import WarehouseResource
 from resources.corpora import CorpusListResource, Shard, read_shard, shards
 from resources.corpus_mining import CorpusTexts, index_corpus, match_corpus, profile_corpus
@@ -32,11 +34,14 @@ DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
 
 @table_multi_asset(READ, partitions_def=corpora, code_version="1", kinds={"tantivy"})
 def corpus_shards(
-    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+    context: dg.AssetExecutionContext,
+    warehouse: WarehouseResource,
+    corpus_list: CorpusListResource,
+    compute: ComputeResource,
 ) -> Iterator[dg.MaterializeResult]:
     """Read and index the shards that are not indexed yet; what cannot be read is a row with its place."""
     spec = corpus_list.find(name_of(context.partition_key))
-    outcomes = index_corpus(shards(spec), str(corpus_list.cache()))
+    outcomes = index_corpus(shards(spec), str(corpus_list.cache()), compute.open())
     frames = rows.shard_rows(spec.corpus, outcomes)
     _replace(warehouse.open(), READ, spec, frames)
     failed = [f"{outcome.shard.location}: {outcome.reason}" for outcome in outcomes if outcome.report is None]
@@ -53,12 +58,15 @@ def corpus_shards(
     kinds={"rapidfuzz"},
 )
 def corpus_versions(
-    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+    context: dg.AssetExecutionContext,
+    warehouse: WarehouseResource,
+    corpus_list: CorpusListResource,
+    compute: ComputeResource,
 ) -> Iterator[dg.MaterializeResult]:
     """Search each topic's reported version, attribute the hits to months, and count them by both algorithms."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
-    cache = str(corpus_list.cache())
-    mined = [_versions(store, spec, cache, resource) for resource in spec.resources]
+    cache, backend = str(corpus_list.cache()), compute.open()
+    mined = [_versions(store, spec, cache, resource, backend) for resource in spec.resources]
     frames = [pl.concat(parts) for parts in zip(*mined, strict=True)]
     _replace(store, MATCHED, spec, frames)
     matches, counts, truths = frames
@@ -71,7 +79,10 @@ def corpus_versions(
     DOUBLED, deps=["corpus.corpora", "corpus.matches"], partitions_def=corpora, code_version="1", kinds={"numpy"}
 )
 def corpus_duplicates(
-    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+    context: dg.AssetExecutionContext,
+    warehouse: WarehouseResource,
+    corpus_list: CorpusListResource,
+    compute: ComputeResource,
 ) -> Iterator[dg.MaterializeResult]:
     """Find the duplicates of every class among all documents, and what each deduplication rule would do to them."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
@@ -79,7 +90,8 @@ def corpus_duplicates(
     texts = CorpusTexts(here, cache)
     pairs = []
     if spec.duplicates == "corpus":
-        pairs = duplicate_pairs(profile_corpus(here, cache), texts, spec.mining.near, spec.excluded_domains)
+        known = profile_corpus(here, cache, compute.open())
+        pairs = duplicate_pairs(known, texts, spec.mining.near, spec.excluded_domains)
     mirrors = rows.mirror_pairs(rows.stored(store, "corpus.matches", spec.corpus), spec.excluded_domains)
     judged = audit(pairs, lambda name: _side(texts.document(name)), spec.excluded_domains)
     frames = (rows.pair_rows(spec.corpus, [*pairs, *mirrors]), rows.audit_rows(spec.corpus, spec.dedup_rule, judged))
@@ -94,11 +106,13 @@ def readable(store: Warehouse, spec: CorpusSpec) -> list[Shard]:
     return [shard for shard in shards(spec) if shard.key in known]
 
 
-def _versions(store: Warehouse, spec: CorpusSpec, cache: str, resource: str) -> Sequence[pl.DataFrame]:
+def _versions(
+    store: Warehouse, spec: CorpusSpec, cache: str, resource: str, backend: Compute
+) -> Sequence[pl.DataFrame]:
     """The rows of matches, counts and truth checks for one resource."""
     here = readable(store, spec)
     topics = ResourceTopics(store, resource, spec.reported.get(resource))
-    hits = match_corpus(here, cache, topics, spec.mining)
+    hits = match_corpus(here, cache, topics, spec.mining, backend)
     copies = rows.copies_of(hits)
     heads = list(hits.select("subcorpus", "head").iter_rows())
     ngrams = count_ngrams(topics, heads, spec.mining.ngram, spec.mining.hit_words)

@@ -1,6 +1,7 @@
 """Mining through Dagster: every table and exhibit of a small corpus, a second run that does nothing, a shard added."""
 
 import json
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from assets.partitions import corpora, key_for
 from assets.quality import judge
 from assets.suites.corpus import SUITES
 from resources import corpus_mining, search_index
+from resources.compute_settings import ComputeResource
 from resources.configured import WarehouseResource
 from resources.corpora import CorpusListResource
 from resources.warehouse import Warehouse
@@ -53,11 +55,7 @@ def lines(file: Path, texts: list[tuple[str, str]]) -> None:
     file.write_text("\n".join(records) + "\n", encoding="utf-8")
 
 
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    monkeypatch.setattr(pictures, "REPORTS", tmp_path / "reports")
-    monkeypatch.setattr(pictures.picture, "__kwdefaults__", {"folder": tmp_path / "reports", "dpi": 60})
-    monkeypatch.setattr(pictures.report_text, "__kwdefaults__", {"folder": tmp_path / "reports", "ending": "txt"})
+def make_world(tmp_path: Path) -> dict[str, object]:
     old = [(version(topic, 3), f"https://mirror.example/{topic}") for topic in TOPICS for _ in range(3)]
     lines(
         tmp_path / "crawl-1.jsonl", [*old, ("An unrelated page about cooking rice and beans.", "https://food.example/")]
@@ -80,10 +78,28 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     (tmp_path / "corpora.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     found = {
         "warehouse": WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb")),
+        "compute": ComputeResource(workers=1),
         "corpus_list": CorpusListResource(path=str(tmp_path / "corpora.yaml"), cache_dir=str(tmp_path / "cache")),
     }
     fill(found["warehouse"].open())
     return found
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> dict[str, object]:
+    return make_world(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def mined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, object], Path]]:
+    """A corpus that is mined once, for tests that only read."""
+    folder = tmp_path_factory.mktemp("mined")
+    world = make_world(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures.picture, "__kwdefaults__", {"folder": folder / "reports", "dpi": 60})
+        patch.setattr(pictures.report_text, "__kwdefaults__", {"folder": folder / "reports", "ending": "txt"})
+        assert materialize(world, [*corpus.ASSETS, *corpus_exhibits.ASSETS]).success
+        yield world, folder
 
 
 def materialize(world: dict[str, object], assets: list[dg.AssetsDefinition]) -> dg.ExecuteInProcessResult:
@@ -92,9 +108,8 @@ def materialize(world: dict[str, object], assets: list[dg.AssetsDefinition]) -> 
     return dg.materialize(assets, partition_key=KEY, resources=world, instance=instance)
 
 
-def test_a_corpus_is_mined_from_shards_to_sentence(world, tmp_path):
-    assert materialize(world, corpus.ASSETS).success
-    store = world["warehouse"].open()
+def test_a_corpus_is_mined_from_shards_to_sentence(mined):
+    store = mined[0]["warehouse"].open()
     read = store.query("select subcorpus, sum(n_documents) as n from corpus.corpora group by all order by all")
     assert read.rows() == [("crawl", 13), ("wikipedia", 4)]
     counts = store.query(
@@ -120,9 +135,8 @@ def test_a_corpus_is_mined_from_shards_to_sentence(world, tmp_path):
     assert store.query("select older_share from corpus.older_than_reported").item() == 0.75
 
 
-def test_every_suite_passes_on_a_mined_corpus_and_fails_on_damage(world):
-    assert materialize(world, corpus.ASSETS).success
-    store = world["warehouse"].open()
+def test_every_suite_passes_on_a_mined_corpus_and_fails_on_damage(mined):
+    store = mined[0]["warehouse"].open()
     for table, suite in SUITES.items():
         report = judge(store, table, suite, {"corpus": "small"})
         assert report.passed, report.sentence
@@ -169,12 +183,10 @@ def test_a_file_that_cannot_be_reached_is_a_row_and_the_rest_is_mined(world, tmp
     ]
 
 
-def test_the_exhibits_are_pictures_and_coloured_pairs(world, tmp_path):
-    assert materialize(world, corpus.ASSETS).success
-    result = materialize(world, corpus_exhibits.ASSETS)
-    assert result.success
-    page = (tmp_path / "reports" / "corpus" / KEY / "duplicates.html").read_text(encoding="utf-8")
+def test_the_exhibits_are_pictures_and_coloured_pairs(mined):
+    reports = mined[1] / "reports" / "corpus" / KEY
+    page = (reports / "duplicates.html").read_text(encoding="utf-8")
     assert "background:#" in page
     assert "crawl-1.jsonl:line " in page
-    assert (tmp_path / "reports" / "corpus" / KEY / "fig7_facts.png").stat().st_size > 5000
-    assert (tmp_path / "reports" / "corpus" / KEY / "fig8_facts.png").stat().st_size > 5000
+    assert (reports / "fig7_facts.png").stat().st_size > 5000
+    assert (reports / "fig8_facts.png").stat().st_size > 5000
