@@ -16,6 +16,7 @@ import polars as pl
 
 from resources.compute import Compute, Task, WorkerSpec
 from resources.language_models import CACHE, LanguageModels, default_device, resolved_dtype
+from resources.remote_scoring import SERVED, remote_digest
 from resources.warehouse import Warehouse
 from strandline.models import ModelSpec
 from strandline.perplexity.engine import SCORER_VERSION
@@ -23,7 +24,6 @@ from strandline.perplexity.engine import SCORER_VERSION
 TABLE = "perplexity.scores"
 TEXTS_A_TASK = 16
 COMMIT_SECONDS = 1.0
-REMOTE = "served"
 
 _PENDING = """
 with wanted as (
@@ -106,7 +106,7 @@ def scoring_of(spec: ModelSpec, dtype: str | None = None, slice_rows: int | None
     if spec.backend == "transformers":
         return local_scoring(spec, dtype, slice_rows)
     worker = WorkerSpec("resources.remote_scoring:remote_text_worker", {"spec": spec})
-    return Scoring(spec.name, REMOTE, f"{spec.source}#{spec.served_name or spec.name}", worker)
+    return Scoring(spec.name, SERVED, remote_digest(spec), worker)
 
 
 def pending(store: Warehouse, scoring: Scoring) -> pl.DataFrame:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from strandline.perplexity.language_model import LanguageModel, ids_digest
+from strandline.perplexity.language_model import LanguageModel
 from strandline.perplexity.memory import is_out_of_memory
 from strandline.perplexity.prefix_tree import PrefixTree, Request
-from strandline.perplexity.scores import SequenceScore, TextScore, TokenizedText, perplexity, tokenized, too_short
+from strandline.perplexity.scores import SequenceScore, TextScore, TokenizedText, text_score, tokenized, too_short
 from strandline.perplexity.self_check import self_check
 
 SCORER_VERSION = "1"
@@ -186,30 +186,7 @@ def score_texts(
             by_request.setdefault(text.request, []).append(text)
     for score in Scorer(lm, slice_rows).sequences(list(by_request)):
         for place, text in enumerate(by_request[score.request]):
-            yield _text_score(text, score, max_tokens, lm.bos_id, is_copy=place > 0)
-
-
-def _text_score(
-    text: TokenizedText, score: SequenceScore, max_tokens: int, bos_id: int | None, *, is_copy: bool
-) -> TextScore:
-    mean = score.mean_nll
-    return TextScore(
-        text_sha256=text.text_sha256,
-        max_tokens=max_tokens,
-        status=score.status,
-        reason=None if mean is not None else "the model's logits are not finite, also in fp32",
-        dtype=score.dtype,
-        n_tokens=score.n_scored,
-        mean_nll=mean,
-        perplexity=None if mean is None else perplexity(mean),
-        prefix_token=bos_id,
-        is_context_limited=text.is_context_limited,
-        token_digest=ids_digest(text.ids),
-        tokens_computed=0 if is_copy else score.computed,
-        tokens_saved=score.computed + score.saved if is_copy else score.saved,
-        batch_tokens=score.batch_rows,
-        method=score.method,
-    )
+            yield text_score(text, score, max_tokens, lm.bos_id, is_copy=place > 0)
 
 
 def _fp32_copy(lm: LanguageModel) -> LanguageModel:

@@ -106,6 +106,30 @@ def too_short(text: TokenizedText, max_tokens: int, dtype: str, bos_id: int | No
     )
 
 
+def text_score(
+    text: TokenizedText, score: SequenceScore, max_tokens: int, bos_id: int | None, *, is_copy: bool
+) -> TextScore:
+    """The row of a scored text; ``is_copy`` where another text of the same ids was computed and this one was not."""
+    mean = score.mean_nll
+    return TextScore(
+        text_sha256=text.text_sha256,
+        max_tokens=max_tokens,
+        status=score.status,
+        reason=None if mean is not None else "the model's logits are not finite, also in fp32",
+        dtype=score.dtype,
+        n_tokens=score.n_scored,
+        mean_nll=mean,
+        perplexity=None if mean is None else perplexity(mean),
+        prefix_token=bos_id,
+        is_context_limited=text.is_context_limited,
+        token_digest=ids_digest(text.ids),
+        tokens_computed=0 if is_copy else score.computed,
+        tokens_saved=score.computed + score.saved if is_copy else score.saved,
+        batch_tokens=score.batch_rows,
+        method=score.method,
+    )
+
+
 def perplexity(mean_nll: float) -> float | None:
     """exp(mean_nll); None where it is beyond the largest float."""
     try:
