@@ -98,7 +98,7 @@ class CommonCrawl:
         def fetch() -> bytes:
             self._sleep(self._pause)
             try:
-                return self._http.get(index, params=question).content
+                return self._http.get(index, params=question, store=False).content
             except PermanentError as error:
                 if error.status is not None and commoncrawl.says_no_captures(error.status, str(error)):
                     return b""

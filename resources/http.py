@@ -252,6 +252,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
         revalidate: bool = False,
         byte_range: str | None = None,
+        store: bool = True,
         max_bytes: int | None = None,
         busy_if: Callable[[Reply], str | None] | None = None,
     ) -> Reply:
@@ -259,6 +260,7 @@ class Http:
 
         revalidate: ask the server even while the stored copy is fresh (a conditional request; 304 costs no body).
         byte_range: such as `bytes=0-1023` or `bytes=-65536`; never cached. A server that ignores it answers 200.
+        store: False for bulk that is kept elsewhere: neither taken from the cache nor put there.
         max_bytes: refuse a longer body (after decompression).
         busy_if: reads a complete reply and returns why it is really a "come back later" in a 200, else None.
 
@@ -268,7 +270,7 @@ class Http:
         wanted = {**(headers or {}), **({"Cache-Control": "no-cache"} if revalidate else {})}
         if byte_range:
             wanted |= {"Range": byte_range, "Accept-Encoding": "identity"}
-        client = self._plain if byte_range else self._cached
+        client = self._cached if store and not byte_range else self._plain
         address = httpx.URL(url).copy_merge_params(params) if params else httpx.URL(url)
         for attempt in range(1, self.limits.attempts + 1):
             try:

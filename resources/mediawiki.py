@@ -45,7 +45,7 @@ class MediaWiki:
     def ask(self, query: Mapping[str, str]) -> wikipedia.Payload:
         """One checked answer. Raises PermanentError for a refusal, TransientError where the wiki stayed busy."""
         self.requests += 1
-        reply = self._http.get(self.api, params={**query, "maxlag": str(self._maxlag)}, busy_if=_busy)
+        reply = self._http.get(self.api, params={**query, "maxlag": str(self._maxlag)}, busy_if=_busy, store=False)
         try:
             return wikipedia.checked(reply.json())
         except wikipedia.ApiError as error:

@@ -61,7 +61,7 @@ class PackageIndex:
     def _metadata(self, artifact: Artifact) -> bytes:
         def fetch() -> bytes:
             if artifact.metadata_url:
-                return self._http.get(artifact.metadata_url).content
+                return self._http.get(artifact.metadata_url, store=False).content
             return self._wheel_metadata(artifact) if artifact.is_wheel else self._sdist_metadata(artifact)
 
         return self._shelf.read_or(artifact.sha256, fetch) if artifact.sha256 else fetch()
@@ -89,7 +89,7 @@ class PackageIndex:
         return self._http.get(artifact.url, byte_range=wanted, max_bytes=LARGEST_WHEEL_SENT_WHOLE).content
 
     def _sdist_metadata(self, artifact: Artifact) -> bytes:
-        archive = self._http.get(artifact.url, max_bytes=LARGEST_SDIST).content
+        archive = self._http.get(artifact.url, max_bytes=LARGEST_SDIST, store=False).content
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as members:
             for member in members:
                 if member.isfile() and member.name.count("/") == 1 and member.name.endswith("/PKG-INFO"):

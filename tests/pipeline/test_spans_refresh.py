@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -93,8 +94,17 @@ class House:
         return {key: status.value if status else "" for key, status in (found or {}).items()}
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with its tables and nothing in them, to be copied."""
+    folder = tmp_path_factory.mktemp("empty")
+    Warehouse(folder / "w.duckdb", folder / "p.duckdb").query("select 1")
+    return folder / "w.duckdb"
+
+
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: Path) -> House:
+    shutil.copy(empty, tmp_path / "w.duckdb")
     monkeypatch.setattr(span_sources, "SOURCES", {"scripted": Scripted})
     monkeypatch.setattr("assets.spans.SOURCES", {"scripted": Scripted})
     monkeypatch.setattr("resources.span_settings.SOURCES", {"scripted": Scripted})

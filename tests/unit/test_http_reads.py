@@ -293,3 +293,10 @@ def test_an_unreadable_retry_after_is_none() -> None:
     assert retry_after_seconds("soon", 0.0) is None
     assert retry_after_seconds(None, 0.0) is None
     assert retry_after_seconds("-5", 0.0) == 0.0
+
+
+def test_bulk_that_is_kept_elsewhere_is_not_put_into_the_cache(tmp_path: Path) -> None:
+    with WebServer(lambda _: json_answer([1], Cache_Control="max-age=600")) as web, client(tmp_path) as http:
+        http.get(web.url, store=False)
+        assert http.get(web.url).origin == "network"
+        assert http.get(web.url, store=False).origin == "network"
