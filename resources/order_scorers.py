@@ -10,7 +10,7 @@ from pydantic import Field
 
 from resources.compute import Compute, Task, WorkerSpec
 from resources.language_models import CACHE, LanguageModels, default_device, resolved_dtype
-from resources.order_scoring import BATCH, OrderBatch, OrderScorer, Scored
+from resources.order_scoring import OrderBatch, OrderScorer, Scored
 from strandline.models import ModelSpec
 
 
@@ -36,7 +36,7 @@ class ComputeScorer:
     def _tasks(self, batches: Iterable[OrderBatch], waiting: dict[str, OrderBatch]) -> Iterator[Task]:
         for batch in batches:
             waiting[batch.key] = batch
-            payload: dict[str, Any] = {"windows": batch.windows, "size": BATCH, "dtype": batch.dtype}
+            payload: dict[str, Any] = {"windows": batch.windows, "size": batch.size, "dtype": batch.dtype}
             yield Task(batch.key, payload)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from resources.warehouse import Replace, Warehouse
+from strandline.contamination.levels import as_level
 from strandline.contamination.orderings import (
     CANONICAL,
     REVERSED,
@@ -33,7 +34,8 @@ from strandline.perplexity.scores import SequenceScore
 from strandline.perplexity.windows import window_requests
 
 TABLE = "contamination.order_logliks"
-BATCH = 4
+HALF_PRECISION_BATCH = 3
+MOST_AT_ONCE = 8
 DRAWS_AT_ONCE = 20
 COMMIT_SECONDS = 1.0
 SENTINEL_TOLERANCE = 0.01
@@ -96,13 +98,18 @@ class Tokens:
 
 @dataclass(frozen=True)
 class OrderBatch:
-    """Orders of one shard that are computed together; ``windows`` holds, for each window, one sequence an order."""
+    """Orders of one shard that are computed together; ``windows`` holds, for each window, one sequence an order.
+
+    In half precision a value may depend on the shape of its batch, so all batches have ``size`` sequences, filled up
+    where there are fewer; in fp32 it does not, and nothing is filled up.
+    """
 
     key: str
     shard: Shard
     orders: tuple[int, ...]
     windows: tuple[tuple[Request, ...], ...]
     dtype: str
+    size: int
 
 
 Scored = tuple[OrderBatch, Sequence[Sequence[SequenceScore]]]
@@ -119,7 +126,7 @@ class OrderScorer(Protocol):
         """Ids of each text without specials; BOS, context length, and tokens a second of one worker."""
 
     def run(self, batches: Iterable[OrderBatch]) -> Iterator[Scored]:
-        """Each batch with the scores of its windows, as they are finished; each has the shape of ``BATCH`` orders."""
+        """Each batch with the scores of its windows, as they are finished."""
 
 
 def tokens_of(job: OrderJob, texts: Sequence[str], scorer: OrderScorer) -> Tokens:
@@ -162,24 +169,38 @@ def score_design(
 def next_permutations(
     job: OrderJob, stored: Mapping[int, Mapping[int, float | None]], design: LookDesign | None, alpha: str
 ) -> list[int] | None:
-    """The permutations that the design needs next, or None once it has decided."""
+    """The permutations to have next, or None once the design has decided.
+
+    Where it has rejected, the reversed order is wanted too: whether that one stands out as well tells a reader whether
+    neighbours are alike.
+    """
     scores = [scores_of(shard.index, stored.get(shard.index, {})) for shard in job.shards]
     whole = [shard.values for shard in scores if all(isfinite(value) for value in shard.values)]
     done = min(len(shard.values) for shard in scores) - 1
-    if design is None:
-        reached = _next_draws(scores[0].values, done, bool(whole))
-    elif done < design.looks[0]:
-        reached = design.looks[0]
-    else:
-        reached = run_looks(whole, design, alpha=alpha).next_look if whole else None
-    return None if reached is None else [REVERSED, CANONICAL, *range(1, reached + 1)]
-
-
-def _next_draws(values: Sequence[float], done: int, is_finite: bool) -> int | None:
-    """Draws to have next under Besag and Clifford's rule; None once it is finished, or where it cannot be applied."""
-    if done > 0 and (not is_finite or besag_clifford(values[0], values[1:]).is_finished):
+    first = 1 if design is None else design.looks[0]
+    if done < first:
+        return list(range((DRAWS_AT_ONCE if design is None else first) + 1))
+    if not whole:
         return None
-    return min(max(0, done) + DRAWS_AT_ONCE, BESAG_CLIFFORD_MOST)
+    reached, rejected = _looked(whole, design, alpha) if design else _drawn(whole[0], alpha)
+    if reached is not None:
+        return list(range(reached + 1))
+    turned = all(REVERSED in stored.get(shard.index, {}) for shard in job.shards)
+    return [REVERSED] if rejected and not turned else None
+
+
+def _looked(values: Sequence[Sequence[float]], design: LookDesign, alpha: str) -> tuple[int | None, bool]:
+    """Shuffled orders to have at the next look, None once decided; and whether the design has rejected."""
+    result = run_looks(values, design, alpha=alpha)
+    return result.next_look, result.decision == "rejected"
+
+
+def _drawn(values: Sequence[float], alpha: str) -> tuple[int | None, bool]:
+    """The same for Besag and Clifford's rule."""
+    p = besag_clifford(values[0], values[1:]).p_fraction
+    if p is None:
+        return min(len(values) - 1 + DRAWS_AT_ONCE, BESAG_CLIFFORD_MOST), False
+    return None, p <= as_level(alpha)
 
 
 def score_orders(
@@ -208,7 +229,7 @@ def score_orders(
         _commit(store, pending)
     for shard in job.shards:
         if shard.index in moved:
-            orders = [REVERSED, *range(max(permutations) + 1)]
+            orders = sorted({*stored.get(shard.index, {}), *permutations})
             again = scorer.run(_batches(job, tokens, shard, orders, FP32))
             rows = [row for batch, parts in again for row in _rows(job, batch, parts, scorer.device)]
             scored += len(rows)
@@ -251,18 +272,20 @@ def _missing_batches(
         have = stored.get(shard.index, {})
         missing = [k for k in permutations if k not in have]
         if missing:
-            todo = [*missing, CANONICAL] if CANONICAL in have else missing
+            todo = [*missing, CANONICAL] if CANONICAL in have and max(missing) > CANONICAL else missing
             dtype = FP32 if shard.index in exact else job.dtype
             shuffled = batch_order(len(todo), job.order_digest, shard.index, max(missing), job.run_seed)
             yield from _batches(job, tokens, shard, [todo[i] for i in shuffled], dtype)
 
 
 def _batches(job: OrderJob, tokens: Tokens, shard: Shard, orders: Sequence[int], dtype: str) -> Iterator[OrderBatch]:
-    for start in range(0, len(orders), BATCH):
-        chosen = tuple(orders[start : start + BATCH])
+    together = MOST_AT_ONCE if dtype == FP32 else HALF_PRECISION_BATCH
+    for start in range(0, len(orders), together):
+        chosen = tuple(orders[start : start + together])
         split = [tokens.requests(job.order(shard, permutation)) for permutation in chosen]
         key = sha256(repr((job.settings_digest, shard.index, chosen, dtype)).encode()).hexdigest()
-        yield OrderBatch(key, shard, chosen, tuple(zip(*split, strict=True)), dtype)
+        size = len(chosen) if dtype == FP32 else together
+        yield OrderBatch(key, shard, chosen, tuple(zip(*split, strict=True)), dtype, size)
 
 
 def _sentinel_held(rows: Sequence[dict[str, Any]], have: Mapping[int, float | None], dtype: str) -> bool:

@@ -71,12 +71,22 @@ def test_every_ordering_is_a_row_with_its_seed_and_equal_tokens(finished: tuple[
     assert len(shards) == 8
     for shard in shards:
         mine = [row for row in rows if row["shard"] == shard]
-        assert {row["permutation"] for row in mine} >= {-1, 0, 1, 2}
+        assert {row["permutation"] for row in mine} >= {0, 1, 2}
         assert len({row["n_tokens"] for row in mine}) == 1
         assert all((row["seed"] is None) == (row["permutation"] <= 0) for row in mine)
     seeds = [row["seed"] for row in rows if row["seed"] is not None]
     assert len(set(seeds)) == len(seeds)
     assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_the_reversed_order_is_scored_only_where_the_design_has_rejected(finished: tuple[House, Any]) -> None:
+    house, _ = finished
+    turned = house.rows(
+        "select benchmark, count(*) as n from contamination.order_logliks where permutation = -1 group by 1"
+    )
+    assert turned == [{"benchmark": "known", "n": 8}]
+    shown = house.rows("select benchmark, count(reversed_z) as n from contamination.shard_tests group by 1 order by 1")
+    assert shown == [{"benchmark": "clean", "n": 0}, {"benchmark": "known", "n": 8}]
 
 
 def test_named_statistics_stand_beside_the_verdict_and_q_values_over_all_of_them(finished: tuple[House, Any]) -> None:
@@ -143,7 +153,7 @@ def test_a_kill_in_the_middle_loses_nothing_that_was_finished(
     assert not result.success
     assert "the process died" in said(result)
     kept = house.rows("select count(*) as n from contamination.order_logliks")[0]["n"]
-    assert kept == 20
+    assert kept == 15
     assert house.rows("select * from contamination.tests") == []
     assert house.score("clean", Scripted(resumed)).success
     assert resumed.orders == sum_of_orders(house) - kept + sentinels(house)
