@@ -126,16 +126,21 @@ class Warehouse:
         return self.published
 
     def restore(self) -> Path:
-        """Set the file aside and put the published copy (or nothing) in its place; returns where the old file is."""
+        """Set the file aside and put the published copy in its place; returns where the old file is.
+
+        Without a published copy that fits the declared tables the new warehouse is empty.
+        """
         aside = self.path.with_name(f"{self.path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S}.aside")
         with self._lock():
-            for ending in ("", ".wal"):
-                file = Path(f"{self.path}{ending}")
-                if file.exists():
-                    file.rename(f"{aside}{ending}")
+            _move(self.path, aside)
+            self._current = False
             if self.published.exists():
                 shutil.copyfile(self.published, self.path)
-            self._current = False
+            try:
+                with self._open():
+                    pass
+            except WarehouseError:
+                _move(self.path, self.path.with_suffix(".unfit"))
         return aside
 
     @contextmanager
@@ -322,6 +327,13 @@ def _on_conflict(declared: Table, columns: Sequence[str]) -> str:
     values = [name for name in columns if name not in declared.primary_key]
     update = ", ".join(f"{name} = excluded.{name}" for name in values)
     return f" on conflict ({', '.join(declared.primary_key)}) do " + (f"update set {update}" if update else "nothing")
+
+
+def _move(path: Path, target: Path) -> None:
+    for ending in ("", ".wal"):
+        file = Path(f"{path}{ending}")
+        if file.exists():
+            file.rename(f"{target}{ending}")
 
 
 def _describe(holder: Path) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -284,6 +285,21 @@ def test_a_damaged_file_names_the_command_that_mends_it_and_restores_what_was_pu
     aside = warehouse(tmp_path).restore()
     assert aside.exists()
     assert warehouse(tmp_path).query("select count(*) as n from perplexity.scores").item() == 4
+
+
+def test_a_published_copy_that_no_longer_fits_the_tables_gives_an_empty_warehouse(tmp_path: Path) -> None:
+    store = warehouse(tmp_path)
+    store.merge("perplexity.scores", scores(4))
+    connection = duckdb.connect(str(store.path))
+    connection.execute("create or replace table spans.texts (text_sha256 integer, text text)")
+    connection.execute("delete from meta.versions")
+    connection.close()
+    shutil.copyfile(store.path, tmp_path / "p.duckdb")
+    old = Warehouse(store.path, tmp_path / "p.duckdb", 5)
+    with pytest.raises(WarehouseError, match=r"text_sha256 is INTEGER.*rebuild"):
+        old.query("select 1 as one")
+    old.restore()
+    assert old.query("select count(*) as n from perplexity.scores").item() == 0
 
 
 def test_a_file_of_an_older_schema_gains_the_new_columns_and_keeps_its_rows(tmp_path: Path) -> None:
