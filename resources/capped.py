@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -134,13 +135,17 @@ def _attempt(function: Any, arguments: tuple[Any, ...], seconds: float) -> Outco
 
 
 def serve(target: str, seconds: float, megabytes: int) -> None:
-    """The child's life: announce readiness, then answer calls until its input ends."""
+    """The child's life: announce readiness, then answer calls until its input ends.
+
+    A system that does not know a cap of address space runs without one; the cap of time holds everywhere.
+    """
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     module, _, name = target.partition(":")
     function = getattr(importlib.import_module(module), name)
     limit = megabytes * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     _send(replies, Outcome("ok"))
     while header := sys.stdin.buffer.read(HEADER.size):
         arguments = pickle.loads(sys.stdin.buffer.read(HEADER.unpack(header)[0]))

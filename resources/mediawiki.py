@@ -178,11 +178,18 @@ class _Reading:
             found = self._wiki.in_force(page.page_id, list(instants))
             self._failures = 0
         except PageGoneError:
-            return [_without(page, month, "missing", "the wiki no longer has this page") for month in months], []
+            return self._anew(page, months)
         except FetchError as error:
             self._count_failure(error)
             return [_without(page, month, "failed", str(error)) for month in months], []
         return self._sorted_out(page, [(instants[instant], change) for instant, change in sorted(found.items())])
+
+    def _anew(self, page: Page, months: Sequence[date]) -> tuple[list[Version], list[_Wanted]]:
+        """A page whose id is gone: the one of that title now, if it was made again, else missing."""
+        again = self._wiki.pages([page.title])[0]
+        if again.page_id not in (None, page.page_id):
+            return self._page(again, months)
+        return [_without(page, month, "missing", "the wiki no longer has this page") for month in months], []
 
     def _sorted_out(
         self, page: Page, found: Sequence[tuple[date, Change | None]]
@@ -227,10 +234,11 @@ class _Reading:
             return "blank", "the page was blanked", None
         if is_redirect(content.wikitext, self._names):
             return "redirect", "the page only pointed to another", None
-        outcome = self._cleaner.call(content.wikitext, want.page.title, self._names)
+        title = want.page.title.replace("_", " ")
+        outcome = self._cleaner.call(content.wikitext, title, self._names)
         if outcome.status != "ok":
             return "unparsed", f"cleaning {outcome.reason}", None
-        if outcome.value == want.page.title:
+        if outcome.value == title:
             return "blank", "nothing but markup was on the page", None
         return "ok", None, outcome.value
 

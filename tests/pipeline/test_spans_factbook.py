@@ -21,6 +21,7 @@ from resources.span_settings import SpanListResource
 from resources.warehouse import Warehouse
 from strandline.spans.months import month_range
 
+pytestmark = pytest.mark.slow
 TOPICS, MONTHS = 12, month_range(date(2021, 1, 1), date(2022, 12, 1))
 
 

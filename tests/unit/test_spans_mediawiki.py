@@ -105,14 +105,14 @@ def test_histories_ask_for_one_page_each_and_contents_for_fifty() -> None:
     assert [asked.query["revids"].count("|") + 1 for asked in web.asked[1:]] == [50, 50, 20]
 
 
-def source(handler: Callable[[Asked], Answer], folder: Path, *topics: str) -> list[Version]:
+def source(handler: Callable[[Asked], Answer], folder: Path, *topics: str, known: Known | None = None) -> list[Version]:
     found: list[Version] = []
     with WebServer(handler) as web, Http(None, contact="a@example.org", limits=Limits(attempts=1, backoff=0)) as http:
         span = Span(
             "w", "wikipedia", "panel", (date(2020, 1, 1),), 512, topics=topics, options={"api": web.url + "/api.php"}
         )
         try:
-            for batch in WikipediaSource(http, folder).versions(span, span.months, Known()):
+            for batch in WikipediaSource(http, folder).versions(span, span.months, known or Known()):
                 found += batch
         except DeferredError as error:
             found.append(Version("deferred", date(2020, 1, 1), "deferred", str(error)))
@@ -144,6 +144,17 @@ def scripted(text: str, broken: frozenset[str] = frozenset()) -> Callable[[Asked
 def test_a_page_that_cannot_be_read_is_a_failed_row_and_the_others_stand(tmp_path: Path) -> None:
     found = {v.topic: v.status for v in source(scripted("Some text.", frozenset({"2"})), tmp_path, "1", "2", "3")}
     assert found == {"1": "ok", "2": "failed", "3": "ok"}
+
+
+def test_a_page_that_was_made_again_is_found_under_its_new_id(tmp_path: Path) -> None:
+    plain = scripted("Some text.")
+
+    def handle(asked: Asked) -> Answer:
+        gone = {"query": {"pages": [{"pageid": 7, "missing": True}]}}
+        return json_answer(gone) if asked.query.get("pageids") == "7" else plain(asked)
+
+    known = Known.of([Version("3", date(2019, 12, 1), "blank", "the page was blanked", document="7")])
+    assert [(v.status, v.document) for v in source(handle, tmp_path, "3", known=known)] == [("ok", "3")]
 
 
 def test_a_wiki_that_keeps_failing_is_left_alone(tmp_path: Path) -> None:
