@@ -58,11 +58,18 @@ def _check(each: KnownDocument, revisions: Mapping[str, Sequence[date]] | None, 
         return TruthCheck(each, (), found, "unknown_topic", f"the resource has no document named {each.topic}")
     true = tuple(sorted(revisions.get(each.revision, ())))
     if not true:
-        reason = f"version {each.revision} is in force in no month of the resource"
-        return TruthCheck(each, true, found, "outside", reason)
+        return TruthCheck(each, true, found, "outside", _outside(each.revision, revisions))
     if not found:
         return TruthCheck(each, true, found, "unmatched", "no version is near enough to the document")
     if set(found) & set(true):
         return TruthCheck(each, true, found, "right", "the months of its version were found")
     reason = f"a version of {found[0]:%Y-%m} is nearer than that of {true[0]:%Y-%m}"
     return TruthCheck(each, true, found, "wrong", reason)
+
+
+def _outside(revision: str, revisions: Mapping[str, Sequence[date]]) -> str:
+    """Which version the resource ends with, so that a reader sees whether a later month would hold the document's."""
+    dated = [(month, name) for name, months in revisions.items() for month in months]
+    last, newest = max(dated) if dated else (None, "")
+    ending = "" if last is None else f"; in {last:%Y-%m}, its last one, {newest} was"
+    return f"version {revision} was in force in no month of the resource{ending}"
