@@ -13,7 +13,7 @@ from assets.partitions import benchmarks, model_by_benchmark, name_of
 from assets.tables import materialized, table_asset, table_multi_asset
 from resources.benchmark_files import BenchmarkListResource, load_benchmark
 from resources.compute_settings import ComputeResource
-from resources.configured import ModelListResource, NetworkResource, WarehouseResource
+from resources.configured import ModelListResource, NetworkResource, WarehouseResource, rooted
 from resources.contamination_rows import (
     benchmark_row,
     changes,
@@ -29,7 +29,8 @@ from resources.contamination_settings import ContaminationResource
 from resources.http import FetchError
 from resources.order_scorers import OrderScoringResource
 from resources.order_scoring import OrderJob, OrderScorer, Tokens, score_design, tokens_of
-from strandline.contamination.benchmarks import Benchmark
+from resources.shelf import Shelf
+from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec
 from strandline.contamination.figures import published_among_shuffled
 from strandline.contamination.orderings import CANONICAL, Group
 from strandline.contamination.planner import Plan, make_plan
@@ -47,8 +48,7 @@ def benchmark_table(
     spec = benchmark_list.find(name_of(context.partition_key))
     found, reason = None, None
     try:
-        with network.open() as http:
-            found = load_benchmark(spec, http)
+        found = _read(spec, network)
     except (ValueError, FetchError) as error:
         reason = str(error)
     row = benchmark_row(spec, found, reason)
@@ -69,7 +69,7 @@ def order_checks(
 ) -> dg.MaterializeResult:
     """Ask, without any model, whether the published order is as good as any other."""
     settings = contamination.checked()
-    benchmark = _read(name_of(context.partition_key), network, benchmark_list)
+    benchmark = _read(benchmark_list.find(name_of(context.partition_key)), network)
     groups = list(dict.fromkeys([Group(), Group.parse(settings.group)]))
     rows = order_check_rows(benchmark, settings.shards(benchmark), groups, settings.order_permutations, settings.gate)
     frame = pl.DataFrame(rows, infer_schema_length=None)
@@ -97,7 +97,7 @@ def order_logliks(
 ) -> dg.MaterializeResult:
     """Score orderings look by look until the design has decided; the plan is told before."""
     settings, (model, name) = contamination.checked(), _names(context)
-    benchmark = _read(name, network, benchmark_list)
+    benchmark = _read(benchmark_list.find(name), network)
     with order_scoring.open(model_list.find(model), compute.open()) as scorer:
         job = job_of(model, benchmark, settings, scorer)
 
@@ -184,9 +184,10 @@ def _plan_of(stored: pl.DataFrame, settings: ContaminationResource) -> str | Non
     return make_plan(tokens, n_shards, examples, alpha=settings.alpha, design=settings.look_design(n_shards)).text()
 
 
-def _read(name: str, network: NetworkResource, benchmark_list: BenchmarkListResource) -> Benchmark:
+def _read(spec: BenchmarkSpec, network: NetworkResource) -> Benchmark:
+    shelf = Shelf(rooted(network.cache_dir) / "benchmarks")
     with network.open() as http:
-        return load_benchmark(benchmark_list.find(name), http)
+        return load_benchmark(spec, http, shelf)
 
 
 def _names(context: dg.AssetExecutionContext) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import dagster as dg
 
 from resources.http import Http
 from resources.schema import ROOT
+from resources.shelf import Shelf
 from strandline.contamination.benchmarks import MOST_BYTES, Benchmark, BenchmarkSpec, read_benchmark, read_specs
 
 MIRROR_VARIABLE = "STRANDLINE_BENCHMARK_MIRROR"
@@ -46,17 +47,28 @@ def mirrored(address: str, mirror: str | None = None) -> str:
     return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}{query}" if mirror else address
 
 
-def load_benchmark(spec: BenchmarkSpec, http: Http) -> Benchmark:
-    """Fetch or open a benchmark's file and read it.
+def load_benchmark(spec: BenchmarkSpec, http: Http, shelf: Shelf) -> Benchmark:
+    """Open a benchmark's file, or fetch it once, and read it.
+
+    A published version does not change, so what was fetched is kept under its address and version; another version, or
+    an emptied shelf, is fetched anew.
 
     Raises:
         ValueError: the file is missing, or is not what the list says.
         resources.http.FetchError: it could not be fetched.
     """
     if is_remote(spec):
-        return read_benchmark(spec, http.get(mirrored(spec.location), max_bytes=MOST_BYTES).content)
+        name = f"{spec.location} {spec.version}"
+        return read_benchmark(spec, shelf.read_or(name, lambda: _fetched(spec, http)))
     file = ROOT / Path(spec.location).expanduser()
     try:
         return read_benchmark(spec, file.read_bytes())
     except OSError as error:
         raise ValueError(f"{spec.benchmark}: {spec.location} cannot be opened: {error.strerror}") from error
+
+
+def _fetched(spec: BenchmarkSpec, http: Http) -> bytes:
+    """The file as served; one that is not what the list says is refused before it is kept."""
+    content = http.get(mirrored(spec.location), store=False, max_bytes=MOST_BYTES).content
+    read_benchmark(spec, content)
+    return content

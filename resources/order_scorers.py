@@ -1,4 +1,4 @@
-"""What scores orderings: the perplexity engine on compute workers, here or on a cluster."""
+"""What scores orderings: the perplexity engine on compute workers, here or on a cluster, or an endpoint."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +11,7 @@ from pydantic import Field
 from resources.compute import Compute, Task, WorkerSpec
 from resources.language_models import CACHE, LanguageModels, default_device, resolved_dtype
 from resources.order_scoring import OrderBatch, OrderScorer, Scored
+from resources.remote_scoring import SERVED, remote_digest
 from strandline.models import ModelSpec
 
 
@@ -51,13 +52,19 @@ class OrderScoringResource(dg.ConfigurableResource):
     def open(self, spec: ModelSpec, compute: Compute) -> Iterator[OrderScorer]:
         """The scorer of that model; nothing is loaded before something is missing."""
         try:
-            yield engine_scorer(spec, compute, self.dtype)
+            yield scorer_of(spec, compute, self.dtype)
         finally:
             LanguageModels().release()
 
 
-def engine_scorer(spec: ModelSpec, compute: Compute, dtype: str | None = None, cache: Path = CACHE) -> ComputeScorer:
-    """The engine with weights that run on workers. Reads digests, not weights."""
+def scorer_of(spec: ModelSpec, compute: Compute, dtype: str | None = None, cache: Path = CACHE) -> ComputeScorer:
+    """The engine with weights that run on workers, or an endpoint that returns prompt log-probabilities.
+
+    Reads digests, not weights, and asks an endpoint nothing yet.
+    """
+    if spec.backend != "transformers":
+        worker = WorkerSpec("resources.order_worker:remote_order_worker", {"spec": spec})
+        return ComputeScorer(worker, remote_digest(spec), SERVED, compute)
     chosen = resolved_dtype(dtype or spec.dtype, default_device())
     worker = WorkerSpec("resources.order_worker:order_worker", {"spec": spec, "dtype": chosen, "folder": str(cache)})
     return ComputeScorer(worker, LanguageModels(cache).digest(spec), chosen, compute)

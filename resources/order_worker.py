@@ -8,44 +8,54 @@ from time import monotonic
 from typing import Any
 
 from resources.language_models import LanguageModels
+from resources.remote_scoring import RemoteScorer, remote_scorer
 from strandline.models import ModelSpec
 from strandline.perplexity.engine import Scorer
 from strandline.perplexity.language_model import LanguageModel
 from strandline.perplexity.prefix_tree import Request
-from strandline.perplexity.scores import SequenceScore
 
 PROBE_TOKENS = 256
 
+Work = Callable[[Mapping[str, Any]], Any]
 
-def order_worker(spec: ModelSpec, dtype: str, folder: str) -> Callable[[Mapping[str, Any]], Any]:
+
+def order_worker(spec: ModelSpec, dtype: str, folder: str) -> Work:
     """A worker for two kinds of payload: ``texts`` to tokenize, and ``windows`` to score in batches of ``size``."""
     models = LanguageModels(Path(folder))
 
     def work(payload: Mapping[str, Any]) -> Any:
-        if "texts" in payload:
-            return tokenized(models.load(spec, dtype), payload["texts"])
-        return scored(models.load(spec, payload["dtype"]), payload["windows"], payload["size"])
+        lm = models.load(spec, payload.get("dtype", dtype))
+        return _answer(payload, lm, Scorer(lm))
 
     return work
 
 
-def tokenized(lm: LanguageModel, texts: Sequence[str]) -> dict[str, Any]:
+def remote_order_worker(spec: ModelSpec) -> Work:
+    """The same for a served model that returns prompt log-probabilities; one that does not is refused by name."""
+    scorer = remote_scorer(spec)
+    return lambda payload: _answer(payload, scorer, scorer)
+
+
+def _answer(payload: Mapping[str, Any], model: LanguageModel | RemoteScorer, scorer: Scorer | RemoteScorer) -> Any:
+    if "texts" in payload:
+        return _tokenized(payload["texts"], model, scorer)
+    return [scorer.batch(window, payload["size"]) for window in payload["windows"]]
+
+
+def _tokenized(
+    texts: Sequence[str], model: LanguageModel | RemoteScorer, scorer: Scorer | RemoteScorer
+) -> dict[str, Any]:
     """Ids of each text alone, and what belongs beside them; the rate is measured on the first tokens of the texts."""
-    ids = lm.token_ids(texts)
-    flat = lm.with_bos([i for row in ids for i in row][:PROBE_TOKENS])
-    scorer = Scorer(lm)
+    ids = model.token_ids(texts)
+    head = [] if model.bos_id is None else [model.bos_id]
+    room = min(PROBE_TOKENS, model.context_length or PROBE_TOKENS) - len(head)
+    probe = [*head, *[i for row in ids for i in row][:room]]
+    rate = _rate(probe, scorer) if len(probe) > 1 else None
+    facts = {"bos_id": model.bos_id, "context_length": model.context_length, "device": model.device}
+    return {"ids": ids, "tokens_per_second": rate, **facts}
+
+
+def _rate(probe: Sequence[int], scorer: Scorer | RemoteScorer) -> float:
     began = monotonic()
-    scorer.batch([Request(tuple(flat))], 1)
-    return {
-        "ids": ids,
-        "bos_id": lm.bos_id,
-        "context_length": lm.context_length,
-        "device": lm.device,
-        "tokens_per_second": len(flat) / max(1e-6, monotonic() - began),
-    }
-
-
-def scored(lm: LanguageModel, windows: Sequence[Sequence[Request]], size: int) -> list[list[SequenceScore]]:
-    """Scores of every window's sequences, each window a batch of exactly ``size``."""
-    scorer = Scorer(lm)
-    return [scorer.batch(window, size) for window in windows]
+    scorer.batch([Request(tuple(probe))], 1)
+    return len(probe) / max(1e-6, monotonic() - began)

@@ -21,7 +21,7 @@ from resources.contamination_settings import ContaminationResource
 from strandline.contamination.benchmarks import COLUMNS
 
 MODEL = "org/tiny:1"
-ENTRY = f'models:\n  - {{name: "{MODEL}", backend: transformers, source: "folder:x", ask: likelihood}}\n'
+HERE = 'backend: transformers, source: "folder:x", ask: likelihood'
 WORDS = ["river", "copper", "lantern", "quilt", "harbour", "maple", "engine", "violin", "glacier", "saddle"]
 
 
@@ -50,12 +50,17 @@ class House:
 
     def __init__(self, folder: Path, files: dict[str, Sequence[str]], **settings: Any) -> None:
         self.folder, self.settings = folder, settings
-        (folder / "models.yaml").write_text(ENTRY, encoding="utf-8")
+        self.list_models(HERE)
         self.instance = dg.DagsterInstance.ephemeral()
         add(self.instance, models, [MODEL])
         self.warehouse = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
         self.store = self.warehouse.open()
         self.list_benchmarks(files)
+
+    def list_models(self, entry: str) -> None:
+        """List the one model; ``entry`` says where it is."""
+        text = f'models:\n  - {{name: "{MODEL}", {entry}}}\n'
+        (self.folder / "models.yaml").write_text(text, encoding="utf-8")
 
     def list_benchmarks(self, files: dict[str, Sequence[str]], **more: str) -> None:
         """Write the files and their list; ``more`` replaces columns of every line."""
@@ -73,7 +78,8 @@ class House:
 
     def resources(self, scoring: Any, **changed: Any) -> dict[str, Any]:
         """What the assets ask for."""
-        scripted = dg.ResourceDefinition.hardcoded_resource(scoring)
+        real = isinstance(scoring, dg.ConfigurableResource)
+        scripted = scoring if real else dg.ResourceDefinition.hardcoded_resource(scoring)
         return {
             "warehouse": self.warehouse,
             "network": NetworkResource(cache_dir=str(self.folder / "cache")),

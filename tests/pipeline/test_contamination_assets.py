@@ -11,6 +11,8 @@ from assets.contamination import ASSETS
 from assets.quality import checks
 from assets.suites.contamination import SUITES
 from resources.contamination_settings import ContaminationResource
+from resources.order_scorers import OrderScoringResource
+from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.contamination_house import House, Scripted, invented
 from tests.fakes.order_scorer import ScriptedScorer
 from tests.fakes.web import Answer, WebServer
@@ -284,19 +286,54 @@ def _benchmark(house: House) -> Any:
     from resources.benchmark_files import BenchmarkListResource, load_benchmark
 
     listed = BenchmarkListResource(path=str(house.folder / "benchmarks.csv"))
-    return load_benchmark(listed.find("clean"), None)  # type: ignore[arg-type]
+    return load_benchmark(listed.find("clean"), None, None)  # type: ignore[arg-type]
 
 
 def test_a_public_benchmark_is_fetched_through_the_mirror_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     body = (house.folder / "clean.jsonl").read_bytes()
-    with WebServer(lambda _: Answer(body=body, headers={"Cache-Control": "max-age=600"})) as web:
+    with WebServer(lambda _: Answer(body=body)) as web:
         monkeypatch.setenv("STRANDLINE_BENCHMARK_MIRROR", web.url)
         house.list_benchmarks({"clean": CLEAN}, address="https://benchmarks.example/sets/clean.jsonl")
-        assert house.read("clean").success
-        assert {asked.raw_path for asked in web.asked} == {"/benchmarks.example/sets/clean.jsonl"}
-        assert len(web.asked) == 1
+        house.test("clean", Scripted(ScriptedScorer()))
+        assert [asked.raw_path for asked in web.asked] == ["/benchmarks.example/sets/clean.jsonl"]
     [row] = house.rows("select * from contamination.benchmarks")
     assert row["url"] == "https://benchmarks.example/sets/clean.jsonl"
+    assert house.read("clean").success
+
+
+def test_a_fetched_file_that_is_not_what_the_list_says_is_not_kept(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies = [b"<html>moved</html>", (house.folder / "clean.jsonl").read_bytes()]
+    with WebServer(lambda _: Answer(body=bodies.pop(0))) as web:
+        monkeypatch.setenv("STRANDLINE_BENCHMARK_MIRROR", web.url)
+        house.list_benchmarks({"clean": CLEAN}, address="https://benchmarks.example/clean.jsonl")
+        assert not house.read("clean", checked=True).success
+        [row] = house.rows("select status, reason from contamination.benchmarks")
+        assert row["status"] == "failed"
+        assert "not readable as jsonl" in row["reason"]
+        assert house.read("clean", checked=True).success
+
+
+@pytest.mark.parametrize("fault", ["ignored", "unstable"])
+def test_an_endpoint_without_usable_prompt_log_probabilities_is_refused_by_name(house: House, fault: str) -> None:
+    with CompletionsServer(fault=fault) as server:
+        house.list_models(f'backend: openai, source: "{server.base_url}", served_name: big')
+        assert house.read("clean").success
+        result = house.score("clean", OrderScoringResource())
+    assert not result.success
+    assert "prompt log-probabilities" in said(result)
+    assert house.rows("select * from contamination.order_logliks") == []
+
+
+def test_an_endpoint_with_prompt_log_probabilities_gives_a_verdict(house: House) -> None:
+    with CompletionsServer() as server:
+        house.list_models(f'backend: openai, source: "{server.base_url}", served_name: big, context_length: 64')
+        assert house.read("clean").success
+        assert house.score("clean", OrderScoringResource(), token_budget=2500).success
+    row = house.verdict("clean")
+    assert row["verdict"] in ("no_evidence", "order_memorised")
+    assert {r["dtype"] for r in house.rows("select * from contamination.order_logliks")} == {"served"}
 
 
 def test_suites_fail_on_no_rows_on_nothing_and_on_infinity(house: House) -> None:
