@@ -24,14 +24,24 @@ class CommandError(RuntimeError):
     """A command that cannot go on; the message is for the user."""
 
 
-def run(options: argparse.Namespace) -> None:
-    """Date a model on real input, step by step, then publish and print the report."""
+def run(options: argparse.Namespace) -> int:
+    """Date a model on real input, step by step, then publish and print the report; a failed step stops no other."""
+    from assets.automation import register_names
     from assets.first_look import steps
+    from resources.configured import defaults
 
+    resources, failed = defaults(), []
+    register_names(_instance(), resources["benchmark_list"], resources["corpus_list"])
     for step in steps(_model(options.model).name):
-        _execute(step.title, step.job, step.partition)
+        try:
+            _execute(step.title, step.job, step.partition)
+        except CommandError as error:
+            failed.append(str(error))
     _published()
     report(options)
+    for reason in failed:
+        print(f"error: {reason}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def job(options: argparse.Namespace) -> None:
@@ -122,6 +132,16 @@ def _execute(title: str, job: str, partition: str | None, config: dict[str, Any]
             f"{title}: run {result.run_id} of job {job} failed; `make ui` shows why (/runs/{result.run_id})"
         )
     print(f"  done in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def _why(result: Any) -> str:
+    """The first failure of a run in one line: a step's error, or the check that did not pass."""
+    for event in result.all_events:
+        if event.is_step_failure:
+            error = event.step_failure_data.error
+            return f"{event.step_key}: {(error.cause or error).message.strip().splitlines()[0]}"
+    checks = [check for check in result.get_asset_check_evaluations() if not check.passed]
+    return "; ".join(str(check.description) for check in checks) or "the run failed"
 
 
 def _published() -> None:

@@ -1,33 +1,75 @@
 """Jobs, schedules and sensors: what runs, and when.
 
-Everything is off until a user switches it on, except the sensor that publishes a readers' copy when a run ends.
+Everything that asks, fetches or computes is off until a user switches it on. Running from the start are the sensor that
+publishes a readers' copy when a run ends and the one that registers the names in the settings files.
 """
 
 import dagster as dg
 from dagster import AssetSelection as Select
 
-from assets.partitions import models
+from assets import corpus_exhibits
+from assets.partitions import add, benchmarks, corpora, models
+from assets.tables import key_of
+from resources.benchmark_files import BenchmarkListResource
 from resources.configured import ModelListResource, WarehouseResource
+from resources.corpora import CorpusListResource
 from strandline.models.changes import ModelRun, changes
 
 RUN_KEY_TAG = "dagster/run_key"
 ATTEMPTS = 2
+BENCHMARK_TABLES = [key_of("contamination.benchmarks"), key_of("contamination.order_checks")]
+CORPUS_PICTURES = [key for asset in corpus_exhibits.ASSETS for key in asset.keys]
 
-refresh_releases = dg.define_asset_job(
-    "refresh_releases",
-    selection=Select.groups("releases"),
-    description="Merge what is new in the registries into the release tables and derive the questions anew.",
-)
 describe_models = dg.define_asset_job(
     "describe_models",
     selection=Select.groups("models"),
     description="Read data/models.yaml and the committed facts about models.",
 )
+refresh_releases = dg.define_asset_job(
+    "refresh_releases",
+    selection=Select.groups("releases"),
+    description="Merge what is new in the registries into the release tables and derive the questions anew.",
+)
 date_models = dg.define_asset_job(
     "date_models",
     selection=Select.groups("probe"),
-    partitions_def=models,
     description="Ask a model about dated releases and date where its knowledge stops.",
+)
+read_spans = dg.define_asset_job(
+    "read_spans",
+    selection=Select.groups("spans"),
+    description="Bring every enabled resource of data/spans.yaml up to date, month by month.",
+)
+score_models = dg.define_asset_job(
+    "score_models",
+    selection=Select.groups("perplexity"),
+    description="Score what a model has not scored yet, and estimate its effective cutoffs.",
+)
+read_benchmarks = dg.define_asset_job(
+    "read_benchmarks",
+    selection=Select.assets(*BENCHMARK_TABLES),
+    description="Fetch a benchmark and ask whether its published order is as good as any other.",
+)
+test_contamination = dg.define_asset_job(
+    "test_contamination",
+    selection=Select.groups("contamination") - Select.assets(*BENCHMARK_TABLES),
+    description="Test whether a benchmark leaked into a model's training.",
+)
+mine_corpora = dg.define_asset_job(
+    "mine_corpora",
+    selection=Select.groups("corpus"),
+    description="Index a corpus, find the versions and copies that it holds, and explain the cutoff by them.",
+)
+draw_exhibits = dg.define_asset_job(
+    "draw_exhibits",
+    selection=Select.groups("exhibits") - Select.assets(*CORPUS_PICTURES),
+    description="Draw the pictures that compare models.",
+)
+calibrate = dg.define_asset_job(
+    "calibrate",
+    selection=Select.groups("calibration"),
+    executor_def=dg.in_process_executor,
+    description="Run the estimators on planted truth, as far as that is missing.",
 )
 
 daily_refresh = dg.ScheduleDefinition(
@@ -73,6 +115,32 @@ def _request(run: ModelRun) -> dg.RunRequest:
     return dg.RunRequest(run_key=run.run_key, partition_key=run.partition_key, tags={"strandline/reason": run.reason})
 
 
+@dg.sensor(
+    minimum_interval_seconds=60,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Gives every listed benchmark and corpus its partition; launches nothing.",
+)
+def listed_names(
+    context: dg.SensorEvaluationContext, benchmark_list: BenchmarkListResource, corpus_list: CorpusListResource
+) -> dg.SkipReason:
+    """Register partitions for what the settings files list."""
+    try:
+        new = register_names(context.instance, benchmark_list, corpus_list)
+    except (OSError, ValueError) as error:
+        return dg.SkipReason(str(error))
+    return dg.SkipReason(f"new partitions: {', '.join(new)}" if new else "every listed name has its partition")
+
+
+def register_names(
+    instance: dg.DagsterInstance, benchmark_list: BenchmarkListResource, corpus_list: CorpusListResource
+) -> list[str]:
+    """Add the partitions of the listed benchmarks and corpora; returns the keys that are new."""
+    return [
+        *add(instance, benchmarks, [spec.benchmark for spec in benchmark_list.read()]),
+        *add(instance, corpora, [spec.corpus for spec in corpus_list.read()]),
+    ]
+
+
 @dg.run_status_sensor(
     run_status=dg.DagsterRunStatus.SUCCESS,
     default_status=dg.DefaultSensorStatus.RUNNING,
@@ -84,6 +152,17 @@ def publish_after_run(context: dg.RunStatusSensorContext, warehouse: WarehouseRe
     context.log.info(f"published {warehouse.open().publish()}")
 
 
-JOBS = [refresh_releases, describe_models, date_models]
+JOBS = [
+    describe_models,
+    refresh_releases,
+    date_models,
+    read_spans,
+    score_models,
+    read_benchmarks,
+    test_contamination,
+    mine_corpora,
+    draw_exhibits,
+    calibrate,
+]
 SCHEDULES = [daily_refresh]
-SENSORS = [new_models, publish_after_run]
+SENSORS = [new_models, listed_names, publish_after_run]

@@ -32,6 +32,8 @@ def steps(model: str) -> list[Step]:
         Step(f"release probe of {model}", "date_models", key),
         Step("versioned documents", "read_spans"),
         Step(f"perplexity of {model} and its effective cutoffs", "score_models", key),
+        Step(f"the order of {OWN_BENCHMARK}", "read_benchmarks", key_for(OWN_BENCHMARK)),
         Step(f"contamination of {model} by {OWN_BENCHMARK}", "test_contamination", str(leak)),
         Step(f"what the corpus {OWN_CORPUS} holds", "mine_corpora", key_for(OWN_CORPUS)),
+        Step("pictures", "draw_exhibits"),
     ]

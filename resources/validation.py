@@ -10,11 +10,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import pandas as pd
 import polars as pl
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SAMPLES = 10
 
@@ -98,8 +100,10 @@ def validate(table: str, rows: pl.DataFrame, suite: Suite | Sequence[Expect]) ->
     return Report(table, rows.height, len(suite.expectations), tuple(findings))
 
 
-def pandas_frame(rows: pl.DataFrame) -> pd.DataFrame:
+def pandas_frame(rows: pl.DataFrame) -> "pd.DataFrame":
     """The frame as pandas sees it, with the meaning kept: integers stay integers beside NULL, dates stay dates."""
+    import pandas as pd
+
     frame = pd.DataFrame()
     for name, dtype in rows.schema.items():
         values = rows[name].to_list()
