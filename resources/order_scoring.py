@@ -230,7 +230,7 @@ def score_orders(
     for shard in job.shards:
         if shard.index in moved:
             orders = sorted({*stored.get(shard.index, {}), *permutations})
-            again = scorer.run(_batches(job, tokens, shard, orders, FP32))
+            again = scorer.run(order_batches(job, tokens, shard, orders, FP32))
             rows = [row for batch, parts in again for row in _rows(job, batch, parts, scorer.device)]
             scored += len(rows)
             _commit(store, rows)
@@ -275,10 +275,12 @@ def _missing_batches(
             todo = [*missing, CANONICAL] if CANONICAL in have and max(missing) > CANONICAL else missing
             dtype = FP32 if shard.index in exact else job.dtype
             shuffled = batch_order(len(todo), job.order_digest, shard.index, max(missing), job.run_seed)
-            yield from _batches(job, tokens, shard, [todo[i] for i in shuffled], dtype)
+            yield from order_batches(job, tokens, shard, [todo[i] for i in shuffled], dtype)
 
 
-def _batches(job: OrderJob, tokens: Tokens, shard: Shard, orders: Sequence[int], dtype: str) -> Iterator[OrderBatch]:
+def order_batches(
+    job: OrderJob, tokens: Tokens, shard: Shard, orders: Sequence[int], dtype: str
+) -> Iterator[OrderBatch]:
     together = MOST_AT_ONCE if dtype == FP32 else HALF_PRECISION_BATCH
     for start in range(0, len(orders), together):
         chosen = tuple(orders[start : start + together])
