@@ -6,7 +6,13 @@ SUITES: dict[str, Suite] = {
     "calibration.runs": Suite(
         (
             Expect("ExpectColumnValuesToNotBeNull", column="status"),
-            Expect("ExpectColumnPairValuesAToBeGreaterThanB", column_A="high95", column_B="low95", or_equal=True, ignore_row_if="either_value_is_missing"),
+            Expect(
+                "ExpectColumnPairValuesAToBeGreaterThanB",
+                column_A="high95",
+                column_B="low95",
+                or_equal=True,
+                ignore_row_if="either_value_is_missing",
+            ),
         )
     ),
     "calibration.recoveries": Suite(
