@@ -7,20 +7,17 @@ from pathlib import Path
 
 import dagster as dg
 import numpy as np
-import polars as pl
 import pytest
 
-from assets import perplexity
+from assets import perplexity, scoring
 from assets.partitions import key_for
+from resources.compute_settings import ComputeResource
 from resources.configured import ModelListResource, WarehouseResource
-from resources.language_models import LanguageModels
 from resources.reference_settings import ReferenceResource
-from strandline.models.spec import read_models
-from strandline.perplexity.engine import score_texts
-from tests.fakes.spans import MAX_TOKENS, WrittenSpan, digest, store_span, written_span
+from tests.fakes.spans import MAX_TOKENS, WrittenSpan, store_span, written_span
 from tests.fakes.tiny_llama import train
 
-TRUTH = 14
+TRUTH, TOPICS = 14, 24
 WORDS = [f"w{n}" for n in range(300)]
 
 
@@ -28,7 +25,7 @@ def training_texts(kind: str, span: WrittenSpan) -> list[str]:
     """Versions to train on: a dump with few older copies, 80 % old copies and a late dump, a broad mix, or none."""
     rng = np.random.default_rng(2)
     texts: list[str] = []
-    for versions in (written_span(topics=40, seed=99) if kind == "none" else span).texts.values():
+    for versions in (written_span(topics=TOPICS, seed=99) if kind == "none" else span).texts.values():
         if kind == "sharp":
             months = [TRUTH] * 6 + [int(rng.integers(0, TRUTH))]
         elif kind == "mix80":
@@ -43,28 +40,23 @@ def training_texts(kind: str, span: WrittenSpan) -> list[str]:
 
 def dated(kind: str, folder: Path) -> dict[str, object]:
     """Train, score and date; the reported row."""
-    span = written_span(topics=40, seed=5)
-    train(training_texts(kind, span), WORDS, folder / "model")
+    span = written_span(topics=TOPICS, seed=5)
+    train(training_texts(kind, span), WORDS, folder / "model", steps=70)
     listed = folder / "models.yaml"
     listed.write_text(f"models:\n  - name: tiny\n    backend: transformers\n    source: folder:{folder / 'model'}\n")
     warehouse = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
     store = warehouse.open()
     store_span(store, span)
-    texts = {digest(text): text for versions in span.texts.values() for text in versions}
-    loaded = LanguageModels(folder / "cache", device="cpu").load(read_models(listed)[0])
-    columns = ["text_sha256", "max_tokens", "n_tokens", "mean_nll", "perplexity", "status", "dtype", "prefix_token"]
-    scores = [{name: getattr(score, name) for name in columns} for score in score_texts(loaded, texts, MAX_TOKENS)]
-    store.merge(
-        "perplexity.scores", pl.DataFrame(scores).with_columns(model=pl.lit("tiny"), scorer_version=pl.lit("1"))
-    )
     instance = dg.DagsterInstance.ephemeral()
     instance.add_dynamic_partitions("models", [key_for("tiny")])
     resources = {
         "warehouse": warehouse,
         "model_list": ModelListResource(path=str(listed)),
         "references": ReferenceResource(path=str(folder / "none.yaml")),
+        "compute": ComputeResource(workers=1),
     }
-    assert dg.materialize(perplexity.ASSETS, resources=resources, instance=instance, partition_key="tiny").success
+    assets = [*scoring.ASSETS, *perplexity.ASSETS]
+    assert dg.materialize(assets, resources=resources, instance=instance, partition_key="tiny").success
     test = store.query("select * from perplexity.reference_tests").row(0, named=True)
     assert test["is_usable"]
     assert test["tokenization"] != "words"
