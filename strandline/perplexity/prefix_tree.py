@@ -161,12 +161,6 @@ class PrefixTree:
             self.is_scored[path[first:depth]] = True
 
 
-def count_tree_tokens(sequences: Sequence[Sequence[int]]) -> int:
-    """The number of distinct prefixes: tokens that have to be computed."""
-    branches = _branches([np.asarray(ids, dtype=np.int64) for ids in sorted(set(map(tuple, sequences)))], share=True)
-    return branches[-1].end if branches else 0
-
-
 def _distinct(requests: Sequence[Request]) -> tuple[list[tuple[int, ...]], list[int]]:
     first: dict[tuple[int, ...], int] = {}
     for request in requests:
