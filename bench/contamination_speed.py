@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from resources.compute import LocalCompute
 from resources.language_models import LanguageModels
@@ -32,6 +31,7 @@ from strandline.contamination.sequential import FIXED_19, THREE_LOOKS, run_looks
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
 
+ROOT = Path(__file__).resolve().parent.parent
 SCRIPT_PERMUTATIONS = FIXED_19.looks[-1]
 
 

@@ -12,7 +12,7 @@ from strandline.contamination.sequential import BESAG_CLIFFORD_MOST as MOST
 from strandline.contamination.sequential import BESAG_CLIFFORD_STOP as STOP
 from strandline.contamination.sequential import DESIGNS, LookDesign, design_for, expected_draws
 
-CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN = 3
 
 
 class ContaminationResource(dg.ConfigurableResource):
@@ -50,7 +50,7 @@ class ContaminationResource(dg.ConfigurableResource):
     def tested_shards(self, benchmark: Benchmark) -> list[Shard]:
         """The shards that the token budget pays for, spread evenly over the file.
 
-        Tokens are estimated as characters / 4, before any tokenizer is loaded and alike for every model, so that all
+        Tokens are estimated as characters / 3, before any tokenizer is loaded and alike for every model, so that all
         models are tested on the same shards.
         """
         shards = self.shards(benchmark)

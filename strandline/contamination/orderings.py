@@ -7,7 +7,6 @@ the caller's.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 CANONICAL = 0
 REVERSED = -1
 EXAMPLES_PER_SHARD = 25
-MOST_CHARACTERS = 4000
+CHARACTERS_PER_SHARD = 5000
 FEWEST_SHARDS = 8
 FEWEST_EXAMPLES = 4
 
@@ -64,9 +63,10 @@ def make_shards(
 ) -> list[Shard]:
     """Split a benchmark into consecutive shards of nearly equal counts.
 
-    Without a wish, shards hold up to 25 examples and up to 4,000 characters (the largest equal count at which every
-    shard fits), but there are at least 8 where each can hold 4. Split points are functions of the counts and of the
-    shards' total lengths, which no reordering inside a shard can change, so the permutation null stays exact.
+    Without a wish, shards hold up to 25 examples and 5,000 characters on average, but there are at least 8 where each
+    can hold 4. The number of shards depends on the number of examples and their total length only, which no reordering
+    changes, so the permutation null stays exact. (The smallest number at which every shard fits a limit would not do:
+    reordering examples inside their shards can change it.)
 
     Args:
         lengths: characters (or tokens) of each example, in published order.
@@ -164,14 +164,5 @@ def _shard_count(lengths: Sequence[int], examples_per_shard: int | None) -> int:
             raise ValueError(f"a shard holds at least two examples, not {examples_per_shard}")
         return max(1, n // examples_per_shard)
     fewest = max(1, min(FEWEST_SHARDS, n // FEWEST_EXAMPLES))
-    count = max(fewest, -(-n // EXAMPLES_PER_SHARD))
-    while count < n // FEWEST_EXAMPLES and _longest(lengths, count) > MOST_CHARACTERS:
-        count += 1
-    return count
-
-
-def _longest(lengths: Sequence[int], n_shards: int) -> int:
-    n = len(lengths)
-    total = np.concatenate([[0], np.cumsum(lengths)])
-    edges = [n * k // n_shards for k in range(n_shards + 1)]
-    return int(max(total[stop] - total[start] for start, stop in pairwise(edges)))
+    wanted = max(fewest, -(-n // EXAMPLES_PER_SHARD), -(-sum(lengths) // CHARACTERS_PER_SHARD))
+    return min(wanted, max(1, n // FEWEST_EXAMPLES))
