@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from html import escape
 
 import dagster as dg
 import polars as pl
@@ -22,6 +23,8 @@ TABLES = {
     "table2": ("citation_numbers", "Near duplicates that differ in citation numbers only"),
     "table3": ("whitespace", "Duplicates that differ in white space only"),
     "table4": ("exact", "Exact duplicates"),
+    "near": ("near", "Other near duplicates"),
+    "span": ("three_sentence_span", "Three sentences in common"),
 }
 PAIRS_SHOWN = 3
 COUNTS = [dg.AssetKey(["corpus", "version_counts"]), dg.AssetKey(["corpus", "explanations"])]
@@ -77,7 +80,7 @@ def duplicate_tables(
             shown.append(as_markdown(display, row["left_location"], row["right_location"]))
         if chosen.is_empty():
             shown.append("none found")
-    page = f'<!doctype html><meta charset="utf-8"><title>Duplicates in {spec.corpus}</title>{"".join(html)}'
+    page = f'<!doctype html><meta charset="utf-8"><title>Duplicates in {escape(spec.corpus)}</title>{"".join(html)}'
     coloured = report_text(page, "corpus", context.partition_key, "duplicates", ending="html")
     plain = report_text("\n\n".join(shown), "corpus", context.partition_key, "duplicates", ending="md")
     return dg.MaterializeResult(metadata={**plain, "coloured_page": coloured["report_file"]})

@@ -6,12 +6,16 @@ a file is read by `corpus_readers`; an installed environment's READMEs by `corpu
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from hashlib import sha256
+from io import UnsupportedOperation
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
 
 import dagster as dg
 import yaml
@@ -100,8 +104,23 @@ def read_shard(shard: Shard) -> Iterator[Record]:
         yield BrokenRecord(Location(shard.location, "file", 1), "format", f"its name tells no known format ({kinds})")
         return
     path = _absolute(shard.location)
-    with fsspec.open(path, "rb", compression=None, **shard.options).open() as file:
+    with fsspec.open(path, "rb", compression=None, **shard.options).open() as remote, _seekable(remote) as file:
         yield from read(file, shard.location, shard.layout, shard.subcorpus)
+
+
+@contextmanager
+def _seekable(file: Any) -> Iterator[BinaryIO]:
+    """The file itself where one can move in it, else a copy on disk: some servers only give a file from its start."""
+    try:
+        file.seek(0, 2)
+        file.seek(0)
+    except (ValueError, UnsupportedOperation):
+        with TemporaryFile() as copy:
+            shutil.copyfileobj(file, copy)
+            copy.seek(0)
+            yield copy
+    else:
+        yield file
 
 
 def _environment(spec: CorpusSpec) -> Shard:

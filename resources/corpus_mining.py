@@ -59,11 +59,16 @@ class ShardOutcome:
 
 
 def index_shard(shard: Shard, cache: str) -> ShardOutcome:
-    """Read a shard and index it, unless that is done. A file that cannot be reached is an outcome, not an exception."""
+    """Read a shard and index it, unless that is done.
+
+    A file that cannot be reached is an outcome, not an exception, whatever its file system raises: the others go on,
+    and the next run tries again.
+    """
     try:
         return ShardOutcome(shard, build(_folder(shard, cache) / "index", read_shard(shard)))
-    except (OSError, ImportError) as error:
-        return ShardOutcome(shard, None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+    except Exception as error:
+        said = str(error).strip().splitlines() or ["it said nothing more"]
+        return ShardOutcome(shard, None, f"{type(error).__name__}: {said[0]}")
 
 
 def match_shard(shard: Shard, cache: str, topics: Sequence[TopicVersions], digest: str, mining: Mining) -> pl.DataFrame:

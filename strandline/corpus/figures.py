@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -101,7 +101,10 @@ def _bars(axis: Any, months: Sequence[date], weights: Mapping[str, Sequence[floa
 
 def _marks(axis: Any, reported: date | None, bulk: tuple[date, date] | None) -> None:
     if bulk is not None:
-        axis.axvspan(bulk[0], bulk[1], color="#000000", alpha=0.07, lw=0, zorder=1, label="half of the copies")
+        half = timedelta(days=15)
+        axis.axvspan(
+            bulk[0] - half, bulk[1] + half, color="#000000", alpha=0.07, lw=0, zorder=1, label="half of the copies"
+        )
     if reported is not None:
         axis.axvline(reported, color=INK, ls="--", lw=1.2, label="reported month")
 

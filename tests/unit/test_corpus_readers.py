@@ -228,6 +228,29 @@ def test_a_file_whose_first_member_is_damaged_at_its_head_is_read_from_the_next_
     assert texts(found) == [json.loads(row)["text"] for row in ROWS[1:3]]
 
 
+class Endless(io.RawIOBase):
+    """A file of so many equal lines, made as it is read."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def read(self, size: int = -1) -> bytes:
+        self.left -= 1
+        return ROWS[16] * 500 + b"\n" if self.left >= 0 else b""
+
+
+def test_memory_does_not_grow_with_the_file():
+    import tracemalloc
+
+    peaks = []
+    for count in (50, 1000):
+        tracemalloc.start()
+        assert sum(1 for _ in lines(Endless(count))) == count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
 def test_an_empty_file_is_told_of():
     assert broken(read(b"")) == [("empty", 1)]
 
@@ -441,13 +464,15 @@ def test_a_corpus_is_read_over_http_and_from_an_object_store(served: str, tmp_pa
     import fsspec
 
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\n".join(ROWS[:50]) + b"\n"))
+    (tmp_path / "c.warc.gz").write_bytes(gzip.compress(response(PAGE)) + gzip.compress(response(PAGE)))
+    (tmp_path / "d.parquet").write_bytes(parquet_bytes(pa.table({"text": ["row"]})))
     memory = fsspec.filesystem("memory")
     memory.pipe("/bucket/part/b.jsonl", ROWS[60] + b"\n")
-    part = CorpusPart(files=(f"{served}/a.jsonl.gz", "memory://bucket/part/*.jsonl"), subcorpus="remote")
-    found = shards(CorpusSpec("c", parts=(part,), resources=("r",)))
-    assert len(found) == 2
+    files = (*(f"{served}/{name}" for name in ("a.jsonl.gz", "c.warc.gz", "d.parquet")), "memory://bucket/part/*.jsonl")
+    found = shards(CorpusSpec("c", parts=(CorpusPart(files=files, subcorpus="remote"),), resources=("r",)))
+    assert len(found) == 4
     read = [record for shard in found for record in read_shard(shard)]
-    assert len(texts(read)) == 51
+    assert len(texts(read)) == 54
     assert {record.subcorpus for record in read} == {"remote"}
     assert any(record.location.file == f"{served}/a.jsonl.gz" for record in read)
 
