@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import polars as pl
 import pytest
 
 from assets.contamination import ASSETS
@@ -12,6 +13,7 @@ from assets.quality import checks
 from assets.suites.contamination import SUITES
 from resources.contamination_settings import ContaminationResource
 from resources.order_scorers import OrderScoringResource
+from resources.validation import validate
 from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.contamination_house import House, Scripted, invented
 from tests.fakes.order_scorer import ScriptedScorer
@@ -19,6 +21,7 @@ from tests.fakes.web import Answer, WebServer
 
 CLEAN, KNOWN = invented(96, 1), invented(96, 2)
 SORTED = [f"About topic {k // 4}, and topic {k // 4} again: {text}" for k, text in enumerate(invented(96, 3))]
+TABLES = ("benchmarks", "order_checks", "order_logliks", "shard_tests", "tests")
 FILES = {"clean": CLEAN, "known": KNOWN, "sorted": SORTED}
 
 
@@ -336,8 +339,48 @@ def test_an_endpoint_with_prompt_log_probabilities_gives_a_verdict(house: House)
     assert {r["dtype"] for r in house.rows("select * from contamination.order_logliks")} == {"served"}
 
 
-def test_suites_fail_on_no_rows_on_nothing_and_on_infinity(house: House) -> None:
-    assert set(SUITES) == {
-        f"contamination.{t}" for t in ("benchmarks", "order_checks", "order_logliks", "shard_tests", "tests")
-    }
-    assert len(checks(ASSETS, SUITES)) == 5
+def test_every_table_has_a_suite() -> None:
+    assert set(SUITES) == {f"contamination.{name}" for name in TABLES}
+    assert len(checks(ASSETS, SUITES)) == len(TABLES)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_suites_pass_on_good_rows_and_fail_on_none_on_nothing_and_on_infinity(
+    finished: tuple[House, Any], name: str
+) -> None:
+    house, _ = finished
+    table, suite = f"contamination.{name}", SUITES[f"contamination.{name}"]
+    rows = house.store.query(f"select * from {table} where benchmark = 'known'")
+    assert validate(table, rows, suite).passed
+    assert not validate(table, rows.clear(), suite).passed
+    judged = [item.column for item in suite.expectations if item.column]
+    for column in judged:
+        emptied = rows.with_columns(pl.lit(None, rows.schema[column]).alias(column))
+        assert not validate(table, emptied, suite).passed, column
+    numbers = [column for column in judged if rows.schema[column].is_float()]
+    for column in numbers:
+        infinite = rows.with_columns(pl.lit(float("inf")).alias(column))
+        assert not validate(table, infinite, suite).passed, column
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value"),
+    [
+        ("benchmarks", "status", "failed"),
+        ("benchmarks", "sha256", "abc"),
+        ("benchmarks", "n_examples", 1),
+        ("order_checks", "n_permutations", 9),
+        ("order_logliks", "loglik", 3.0),
+        ("order_logliks", "n_tokens", 1),
+        ("shard_tests", "status", "odd"),
+        ("shard_tests", "p_value", 0.0001),
+        ("tests", "verdict", "contaminated"),
+        ("tests", "alpha", 0.0),
+        ("tests", "q_value", 1e-9),
+    ],
+)
+def test_suites_notice_a_wrong_value(finished: tuple[House, Any], name: str, column: str, value: Any) -> None:
+    house, _ = finished
+    rows = house.store.query(f"select * from contamination.{name} where benchmark = 'known'")
+    wrong = rows.with_columns(pl.lit(value, rows.schema[column]).alias(column))
+    assert not validate(name, wrong, SUITES[f"contamination.{name}"]).passed
