@@ -1,4 +1,4 @@
-"""How long the cutoff estimators and the n-gram reference take: python bench/perplexity_estimators.py [factbook.jsonl.xz]
+"""How long the cutoff estimators and the n-gram reference take: perplexity_estimators.py [factbook.jsonl.xz]
 
 Times are of this machine, the median of five; nothing is asserted.
 """

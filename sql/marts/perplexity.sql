@@ -9,6 +9,7 @@ with held as (
         text_sha256,
         max_tokens,
         dtype,
+        token_digest,
         first_value(mean_nll) over (
             partition by max_tokens, dtype, coalesce(token_digest, text_sha256) order by text_sha256
         ) as mean_nll
@@ -19,7 +20,11 @@ formats as (
     select dtype, row_number() over (order by count(*) desc, dtype) as place from held group by dtype
 ),
 scored as (
-    select text_sha256, max_tokens, arg_min(mean_nll, place) as mean_nll
+    select
+        text_sha256,
+        max_tokens,
+        arg_min(mean_nll, place) as mean_nll,
+        arg_min(token_digest, place) as token_digest
     from held
     join formats using (dtype)
     group by text_sha256, max_tokens
@@ -30,7 +35,8 @@ select
     revisions.topic,
     revisions.month,
     revisions.text_sha256,
-    scored.mean_nll
+    scored.mean_nll,
+    scored.token_digest
 from spans.revisions
 join spans.resources using (resource)
 left join scored

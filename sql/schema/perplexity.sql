@@ -114,7 +114,7 @@ comment on column perplexity.reference_tests.resource is 'name of the resource';
 comment on column perplexity.reference_tests.reference is 'the reference, under whose name its scores are in perplexity.scores';
 comment on column perplexity.reference_tests.rank is 'order of preference; the first usable one is reported';
 comment on column perplexity.reference_tests.kind is 'ngram (cross-fitted on the resource) or model (any scored model)';
-comment on column perplexity.reference_tests.tokenization is 'what an ngram reference counts: the model''s own tokens, or words';
+comment on column perplexity.reference_tests.tokenization is 'ngram: the digest of the tokenizer whose tokens it counts, or words; model: same or other, whether it scored the same tokens';
 comment on column perplexity.reference_tests.texts_digest is 'digest of the texts and settings that an ngram reference was fitted on';
 comment on column perplexity.reference_tests.n_texts is 'distinct texts it has a score for';
 comment on column perplexity.reference_tests.is_usable is 'false where it has a cutoff of its own or no scores';

@@ -1,8 +1,8 @@
 """From a model's scored versions to the rows of the result tables: curves, cutoffs, topics.
 
-Frames come in with the columns of ``perplexity.versions_of`` (resource, kind, topic, month, text_sha256, mean_nll),
-one row a version whatever its status, and go out with the columns of the tables. What does NOT belong here: reading and
-writing, and the estimators.
+Frames come in with the columns of ``perplexity.versions_of`` (resource, kind, topic, month, text_sha256, mean_nll,
+token_digest), one row a version whatever its status, and go out with the columns of the tables. What does NOT belong
+here: reading and writing, and the estimators.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def curve_lines(curves: pl.DataFrame) -> dict[str, CurveLine]:
 def reference_rows(model: str, resource: ScoredResource, scores: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     """The rows of ``perplexity.reference_tests`` for the listed references of one resource, in order of preference."""
     rows = [
-        _reference_row(model, resource, name, frame) | {"rank": rank, "kind": "model"}
+        _reference_row(model, resource, name, frame)
+        | {"rank": rank, "kind": "model", "tokenization": _tokenization(resource, frame)}
         for rank, (name, frame) in enumerate(scores, start=1)
     ]
     return pl.DataFrame(rows, schema=REFERENCE_COLUMNS)
@@ -264,6 +265,18 @@ def _reference_row(model: str, resource: ScoredResource, reference: str, scores:
     dated = {name: getattr(test, name) for name in ("status", "reason", "month")}
     ends = {"low95": test.low95, "high95": test.high95} if test.status == "found" else {}
     return row | dated | ends | {"is_usable": test.status != "found"}
+
+
+def _tokenization(resource: ScoredResource, scores: pl.DataFrame) -> str | None:
+    """Whether a reference scored the same tokens of the same texts: another span adds noise to the difference."""
+    mine, theirs = (
+        frame.select("text_sha256", "token_digest").drop_nulls().unique()
+        for frame in (resource.versions, _same(resource, scores))
+    )
+    both = mine.join(theirs, on="text_sha256", suffix="_of_reference")
+    if both.is_empty():
+        return None
+    return "same" if (both["token_digest"] == both["token_digest_of_reference"]).all() else "other"
 
 
 def _own_cutoff(resource: ScoredResource) -> EffectiveCutoff:

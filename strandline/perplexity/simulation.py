@@ -28,8 +28,7 @@ from strandline.perplexity.topic import topic_cutoffs
 
 ONE_CUTOFF = ("sharp", "mix80", "broad")
 PANEL_ESTIMATORS = ("panel", "panel_noref", "trimmed95_minmax")
-OTHER_SIZES = (("sharp", 20, 59), ("flat", 20, 59), ("sharp", 100, 24), ("flat", 100, 85), ("sharp", 100, 85))
-LARGE = (("sharp", 1000, 59), ("mix80", 1000, 59), ("flat", 1000, 59), ("monoR", 1000, 59))
+SIZES = ((20, 59), (100, 24), (100, 85))
 SERIES = ("none/snr0/phi0.4/m54", "none/snr0/phi0.7/m54", "step/snr4/phi0.0/m54", "step/snr4/phi0.4/m54",
           "ramp12/snr4/phi0.4/m54", "hinge/snr4/phi0.4/m54", "log6/snr4/phi0.4/m54", "step/snr2/phi0.4/m54",
           "curve/snr3/phi0.4/m54", "step/snr4/phi0.4/m24")  # fmt: skip
@@ -38,9 +37,10 @@ TOPIC_VARIANTS = {"plain": 0.08, "deep": 0.2}
 
 def scenarios() -> tuple[Scenario, ...]:
     """All scenarios of this family, each with at least 100 runs."""
-    panels = [f"{world}/{edits}/n100/m59" for world in PANEL_WORLDS for edits in EDIT_HABITS]
-    sized = [f"{world}/wiki/n{topics}/m{months}" for world, topics, months in OTHER_SIZES + LARGE]
-    planned = [(estimator, name) for estimator in PANEL_ESTIMATORS for name in panels]
+    worlds = [f"{world}/{edits}" for world in PANEL_WORLDS for edits in EDIT_HABITS]
+    sized = [f"{world}/n1000/m59" for world in worlds]
+    sized += [f"{world}/wiki/n{topics}/m{months}" for world in PANEL_WORLDS for topics, months in SIZES]
+    planned = [(estimator, f"{world}/n100/m59") for estimator in PANEL_ESTIMATORS for world in worlds]
     planned += [(estimator, name) for estimator in PANEL_ESTIMATORS[:2] for name in sized]
     found = [Scenario(estimator, name, 100, name.split("/")[0] in ONE_CUTOFF) for estimator, name in planned]
     found += [Scenario("rise", name, 100, name.split("/")[0] not in ("none", "curve")) for name in SERIES]

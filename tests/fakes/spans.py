@@ -87,6 +87,26 @@ def store_span(store: Warehouse, span: WrittenSpan, kind: str = "panel") -> None
     store.merge("spans.texts", texts)
 
 
+def store_articles(store: Warehouse, resource: str, articles: dict[str, tuple[date, str]]) -> None:
+    """Write an unpaired resource: each article in its month."""
+    texts = {digest(text): text for _, text in articles.values()}
+    revisions = pl.DataFrame(
+        {
+            "resource": resource,
+            "topic": list(articles),
+            "month": [month for month, _ in articles.values()],
+            "status": "ok",
+            "text_sha256": [digest(text) for _, text in articles.values()],
+        }
+    )
+    described = pl.DataFrame({"resource": [resource], "kind": ["unpaired"], "max_tokens": [MAX_TOKENS]})
+    store.write(
+        Replace("spans.resources", described, {"resource": resource}),
+        Replace("spans.revisions", revisions, {"resource": resource}),
+    )
+    store.merge("spans.texts", pl.DataFrame({"text_sha256": list(texts), "text": list(texts.values())}))
+
+
 def store_scores(store: Warehouse, model: str, scores: dict[str, float]) -> None:
     """Write scores as the engine does."""
     store.merge(

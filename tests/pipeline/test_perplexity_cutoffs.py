@@ -4,6 +4,7 @@ from datetime import date
 from pathlib import Path
 
 import dagster as dg
+import numpy as np
 import polars as pl
 import pytest
 
@@ -15,7 +16,7 @@ from resources.configured import ModelListResource, WarehouseResource
 from resources.reference_scores import Encoder, ngram_reference, words_encoder
 from resources.reference_settings import ReferenceResource
 from resources.warehouse import Warehouse
-from tests.fakes.spans import MAX_TOKENS, remembered, store_scores, store_span, written_span
+from tests.fakes.spans import MAX_TOKENS, digest, remembered, store_articles, store_scores, store_span, written_span
 
 MODEL = "house/small-1"
 LISTED = f"models:\n  - name: {MODEL}\n    backend: openai\n    source: http://127.0.0.1:9/v1\n    served_name: x\n"
@@ -239,3 +240,22 @@ def test_a_text_that_has_only_another_number_format_keeps_that_score(house: dict
     held = dict(store.query("select text_sha256, mean_nll from perplexity.versions_of(?)", [MODEL]).iter_rows())
     assert held[first] == 9.0
     assert held[second] == scores[second]
+
+
+def test_news_is_dated_by_the_rise_above_its_own_n_gram_reference(house: dict[str, object]) -> None:
+    store, rng = store_of(house), np.random.default_rng(5)
+    written = written_span("news", topics=208, months=1, seed=5)
+    months = [date(2019 + m // 12, m % 12 + 1, 1) for m in range(26)]
+    articles = {topic: (months[number // 8], texts[0]) for number, (topic, texts) in enumerate(written.texts.items())}
+    store_articles(store, "news", articles)
+    known = remembered(written, None)
+    late = {digest(text): 0.5 for month, text in articles.values() if month >= months[14]}
+    scores = {key: nll + late.get(key, 0.0) + float(rng.normal(0, 0.05)) for key, nll in known.items()}
+    store_scores(store, MODEL, scores)
+    assert run(house).success
+    row = store.query("select * from perplexity.effective_cutoffs where is_default").row(0, named=True)
+    assert (row["estimator"], row["reference"]) == ("rise", "ngram5-crossfit:news:words")
+    assert (row["status"], row["month"], row["n_topics"]) == ("found", months[13], 8)
+    curve = store.query("select n_documents, relative_perplexity from perplexity.monthly_curves order by month")
+    assert curve["n_documents"].to_list() == [8] * 26
+    assert store.query("select count(*) from perplexity.topic_cutoffs").item() == 0

@@ -7,7 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from strandline.perplexity.rows import curve_rows, cutoff_rows, edit_path, scored_resources, topic_rows
+from strandline.perplexity.rows import (
+    curve_rows,
+    cutoff_rows,
+    edit_path,
+    reference_rows,
+    scored_resources,
+    topic_rows,
+)
 from strandline.perplexity.settings import ReferenceSetting, read_references
 
 MONTHS = [date(2022, m, 1) for m in range(1, 4)]
@@ -22,11 +29,12 @@ def versions(resource: str, kind: str, cells: dict[str, list[float | None]]) -> 
             "month": month,
             "text_sha256": f"{topic}{i}",
             "mean_nll": v,
+            "token_digest": None if v is None else f"{topic}{i}",
         }
         for topic, values in cells.items()
         for i, (month, v) in enumerate(zip(MONTHS, values, strict=True))
     ]
-    return pl.DataFrame(rows, schema_overrides={"mean_nll": pl.Float64})
+    return pl.DataFrame(rows, schema_overrides={"mean_nll": pl.Float64, "token_digest": pl.String})
 
 
 def test_every_version_that_is_not_averaged_is_counted_as_excluded() -> None:
@@ -78,6 +86,21 @@ def test_topics_without_a_path_are_not_judged() -> None:
     assert rows["topic"].to_list() == ["a"]
     assert rows["status"].to_list() == ["too-few-edits"]
     assert topic_rows("m", resource, "ref", other, {}).is_empty()
+
+
+def test_a_reference_that_scored_other_tokens_is_said_to() -> None:
+    cells: dict[str, list[float | None]] = {"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]}
+    resource = next(scored_resources(versions("r", "panel", cells)))
+    same = versions("r", "panel", cells)
+    other = same.with_columns(token_digest=pl.lit("x"))
+    unknown = same.with_columns(token_digest=pl.lit(None, dtype=pl.String))
+    rows = reference_rows("m", resource, [("a", same), ("b", other), ("c", unknown)])
+    assert rows.select("reference", "rank", "tokenization").rows() == [
+        ("a", 1, "same"),
+        ("b", 2, "other"),
+        ("c", 3, None),
+    ]
+    assert rows["status"].to_list() == ["too-few-topics"] * 3
 
 
 def test_listed_references_serve_the_models_and_resources_that_they_name(tmp_path: Path) -> None:
