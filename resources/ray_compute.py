@@ -63,12 +63,13 @@ class RayCompute:
 class Worker:
     """What lives in an actor: the worker, built once."""
 
-    def __init__(self, worker: WorkerSpec, workers_a_machine: int) -> None:
-        limit_inner_threads(workers_a_machine)
-        self._work = worker.build()
+    def __init__(self, worker: WorkerSpec, workers: int) -> None:
+        self._worker, self._workers = worker, workers
 
     def ready(self) -> bool:
-        """Whether the worker is built; an exception says why not."""
+        """Build the worker; an exception says why that cannot be."""
+        limit_inner_threads(self._workers)
+        self._work = self._worker.build()
         return True
 
     def do(self, payload: Any) -> Any:

@@ -95,7 +95,7 @@ def _batch_ids(backend: Any, texts: Sequence[str], max_tokens: int | None) -> li
         _prefix_ids(encoding, max_tokens, len(text) <= reach) for encoding, text in zip(prefixes, texts, strict=True)
     ]
     missing = [i for i, ids in enumerate(found) if ids is None]
-    whole = _whole_ids(backend, [texts[i] for i in missing], max_tokens)
+    whole = _whole_ids(backend, [texts[i] for i in missing], max_tokens) if missing else []
     replaced = dict(zip(missing, whole, strict=True))
     return [replaced[i] if ids is None else ids for i, ids in enumerate(found)]
 
