@@ -26,7 +26,7 @@ def item_rows(calendar: Calendar) -> pl.DataFrame:
                 "project": item.project,
                 "version": item.version,
                 "decoy_version": item.decoy_version,
-                "decoy_kind": "patch_jump",
+                "decoy_kind": "patch_jump" if item.decoy_version else None,
                 "salience_rank": item.salience_rank + 1,
                 "prompt": "as asked",
             }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -67,7 +68,9 @@ def aftermath(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Aftermath
     with FakeOpenAIServer(released, CALENDAR.days[70], key=CANARY, faults=[None, "500", "401"]) as server:
         entry = f"{{name: {MODEL}, backend: openai, source: '{server.base_url}', api_key_env: CANARY_KEY}}"
         (folder / "models.yaml").write_text(f"models:\n  - {entry}\n", encoding="utf-8")
-        runs = [run(root, folder), run(root, folder)]
+        runs = [run(root, folder)]
+        shutil.copy(folder / "w.duckdb", folder / "refused.duckdb")
+        runs.append(run(root, folder))
         sent = [request.authorization for request in server.log]
     output = "".join(r.stdout + r.stderr for r in runs)
     assert [r.returncode for r in runs] == [3, 0], output[-3000:]
@@ -107,8 +110,8 @@ def test_no_file_holds_the_key(aftermath: Aftermath) -> None:
 
 @pytest.mark.slow
 def test_no_table_of_the_warehouse_or_of_its_published_copy_holds_the_key(aftermath: Aftermath) -> None:
-    for name in ("w.duckdb", "published.duckdb"):
+    for name, shown in (("refused.duckdb", "[key]"), ("w.duckdb", "planted-1"), ("published.duckdb", "planted-1")):
         store = WarehouseResource(path=str(aftermath.folder / name)).open()
         dump = "".join(str(store.query(f"select * from {table}").rows()) for table in tables())
-        assert "[key]" in dump
+        assert shown in dump
         assert [form for form in forms() if form in dump] == []
