@@ -43,7 +43,7 @@ def test_a_killed_run_loses_at_most_the_batch_in_hand(tmp_path, root):
     saved_tiny_model(tmp_path / "tiny")
     store = Warehouse(tmp_path / "w.duckdb", tmp_path / "p.duckdb")
     texts = {
-        sha256(text.encode()).hexdigest(): text for text in (" ".join(WORDS[n % 30 :] + [str(n)]) for n in range(160))
+        sha256(text.encode()).hexdigest(): text for text in (" ".join([*WORDS[n % 30 :], str(n)]) for n in range(160))
     }
     rows = [("docs", f"topic {n}", pl.Series(["2021-01-01"]).str.to_date()[0], "ok", d) for n, d in enumerate(texts)]
     store.merge("spans.resources", pl.DataFrame([{"resource": "docs", "kind": "unpaired", "max_tokens": 32}]))
