@@ -26,7 +26,7 @@ from tests.fakes.tiny_llama import train
 
 pytestmark = pytest.mark.slow
 OLD, DUMP = 6, 18
-TOPICS, COPIES = 30, 3
+TOPICS, COPIES = 16, 3
 WORDS = [f"w{n}" for n in range(300)]
 REPEATS = {"repeated": 3, "once": 1}
 
@@ -66,7 +66,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
     models = []
     for name, repeats in REPEATS.items():
         texts = [text for _, text in crawled(span)] + [v[DUMP] for v in span.texts.values() for _ in range(repeats)]
-        train(texts, WORDS, folder / f"model-{name}", steps=70)
+        train(texts, WORDS, folder / f"model-{name}", steps=60)
         models.append({"name": name, "backend": "transformers", "source": f"folder:{folder / f'model-{name}'}"})
     settings = [write_corpus(folder / name, span, repeats) for name, repeats in REPEATS.items()]
     (folder / "models.yaml").write_text(yaml.safe_dump({"models": models}))
