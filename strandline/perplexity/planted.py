@@ -4,10 +4,11 @@ Panels follow two edit habits seen in real resources: ``wiki`` (frequent, even) 
 Text that did not change keeps its score exactly, months of mass edits move many topics together, and single cells
 spike like pages turned redirect. Memory of a trained version fades with the edit distance from it. An edit of size s
 moves the text's own log perplexity by a step of sd 0.5 times the root of s in panels (which gives real text's robust sd
-of 0.075 nats), and half of that in worlds for single topics. Copies from crawls, exponential in age with mean 9 months,
-are remembered best ``CRAWL_LAG`` months before the newest of them (largest expected memory over 4,000 topics). What
-these worlds cannot show: template changes that only ever go one way, dependent topics, and noise of the scoring itself.
-What does NOT belong here: running estimators on them (``simulation``).
+of 0.075 nats), and half of that in worlds for single topics. The planted truth is the month of the largest *expected*
+memory, over the copies that could have been drawn, given the edits of the panel's topics; for old copies, exponential
+in age, it lies some months before the newest. What these worlds cannot show: template changes that only ever go one
+way, dependent topics, and noise of the scoring itself. What does NOT belong here: running estimators on them
+(``simulation``).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from strandline.perplexity.differences import Floats, Ints
 
 FADE = 0.15
 PANEL_STEP, TOPIC_STEP = 0.5, 0.25
-CRAWL_LAG = 3
+CRAWL_AGE = 9.0
+BROAD = 24
 BEFORE, AFTER = 60, 30
 PANEL_WORLDS = ("sharp", "mix80", "broad", "two", "flat", "monoL", "monoR")
 EDIT_HABITS = ("wiki", "factbook")
@@ -113,7 +115,7 @@ def planted_panel(
         target=target[:, shown] + _spikes(rng, (n_topics, n_months)),
         reference=reference[:, shown],
         distances=text.distances[:, shown],
-        truth={"sharp": middle, "broad": middle, "mix80": middle - CRAWL_LAG}.get(world),
+        truth=_most_remembered(world, middle, text.distances, n_months),
     )
 
 
@@ -220,9 +222,9 @@ def trained_versions(
     if world == "sharp":
         months, weights = [fixed(middle), crawled(3, 12.0)], [3.0, 0.5, 0.5, 0.5]
     elif world == "mix80":
-        months, weights = [crawled(4, 9.0), fixed(middle + n_months // 6)], [1.0] * 5
+        months, weights = [crawled(4, CRAWL_AGE), fixed(middle + n_months // 6)], [1.0] * 5
     elif world == "broad":
-        months, weights = [rng.integers(middle - 24, middle + 25, (n_topics, 6))], [1.0] * 6
+        months, weights = [rng.integers(middle - BROAD, middle + BROAD + 1, (n_topics, 6))], [1.0] * 6
     elif world == "two":
         apart = n_months // 3
         months, weights = [fixed(middle - apart // 2), fixed(middle - apart // 2 + apart)], [1.0, 1.0]
@@ -242,6 +244,27 @@ def memory_benefit(distances: Floats, versions: Ints, weights: Floats, depths: F
     share = weights / max(float(weights.sum()), 1.0)
     benefit: Floats = depths[:, None] * np.sum(alike * share[:, :, None], axis=1)
     return benefit
+
+
+def _most_remembered(world: str, middle: int, distances: Floats, n_months: int) -> int | None:
+    """The month of the largest expected memory; None where no month of the range is the one."""
+    months = np.arange(distances.shape[1]) - BEFORE
+    if world == "sharp":
+        return middle
+    if world == "mix80":
+        ages = np.maximum(middle - months, 0)
+        weights = np.where(months <= middle, np.exp(-ages / CRAWL_AGE) - np.exp(-(ages + 1) / CRAWL_AGE), 0.0)
+        weights = 4 * weights / weights.sum() + (months == middle + n_months // 6)
+    elif world == "broad":
+        weights = (np.abs(months - middle) <= BROAD).astype(np.float64)
+    else:
+        return None
+    copies = np.flatnonzero(weights)
+    benefit = np.zeros(n_months)
+    for path in distances:
+        alike = np.exp(-np.abs(path[BEFORE : BEFORE + n_months, None] - path[None, copies]) / FADE)
+        benefit += alike @ weights[copies]
+    return int(np.argmax(benefit))
 
 
 def without_memory(panel: PlantedPanel) -> PlantedPanel:
