@@ -208,6 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     os.environ.setdefault("DAGSTER_HOME", str(HOME))
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must not burn a core that others need
     os.chdir(ROOT)
     try:
         return int(options.command(options) or 0)
