@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import date
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import polars as pl
@@ -18,6 +19,11 @@ from resources.corpus_mining import CorpusTexts
 from resources.warehouse import Warehouse
 from strandline.corpus.figures import BlackCurve, stacked_versions
 from strandline.corpus.pairs_display import as_html, as_markdown, compare
+from strandline.corpus.settings import CorpusSpec
+from strandline.perplexity.figures import CurveLine, CurvePanel, MinedBars, curve_panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLES = {
     "table2": ("citation_numbers", "Near duplicates that differ in citation numbers only"),
@@ -40,19 +46,31 @@ PAIRS = [dg.AssetKey(["corpus", "duplicate_pairs"])]
 )
 def fig7(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Fig 7: versions in a corpus by sub-corpus, with the curve of a model trained on it, one picture a resource."""
-    return _pictures(context, warehouse.open(), "fig7", "edit_distance", "copies")
+    store, corpus = warehouse.open(), name_of(context.partition_key)
+    figures = {
+        resource: _stacked(store, corpus, resource, group)
+        for resource, group in _counts(store, corpus, "edit_distance")
+    }
+    return _shown(context, "fig7", figures)
 
 
 @dg.asset(
-    key=["exhibits", "fig8_ngrams_by_subcorpus"],
+    key=["exhibits", "fig8_ngrams_and_curves"],
     deps=COUNTS,
     partitions_def=corpora,
     group_name="exhibits",
     kinds={"matplotlib"},
 )
-def fig8(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
-    """Fig 8: the same with discounted n-gram counts in place of copies."""
-    return _pictures(context, warehouse.open(), "fig8", "ngram", "n-grams")
+def fig8(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+) -> dg.MaterializeResult:
+    """Fig 8: discounted n-gram counts in grey behind the curves of the models trained on the corpus."""
+    store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
+    figures = {
+        resource: _behind_curves(store, spec, resource, group)
+        for resource, group in _counts(store, spec.corpus, "ngram")
+    }
+    return _shown(context, "fig8", figures)
 
 
 @dg.asset(
@@ -86,28 +104,52 @@ def duplicate_tables(
     return dg.MaterializeResult(metadata={**plain, "coloured_page": coloured["report_file"]})
 
 
-def _pictures(
-    context: dg.AssetExecutionContext, store: Warehouse, name: str, method: str, unit: str
-) -> dg.MaterializeResult:
-    corpus = name_of(context.partition_key)
-    counts = rows.stored(store, "corpus.version_counts", corpus).filter(pl.col("method") == method)
+def _counts(store: Warehouse, corpus: str, method: str) -> list[tuple[str, pl.DataFrame]]:
+    """The counts of a method by resource."""
+    counts = rows.stored(store, "corpus.version_counts", corpus).filter(pl.col("method") == method).sort("month")
+    return [(str(resource), group) for (resource,), group in counts.group_by(["resource"], maintain_order=True)]
+
+
+def _shown(context: dg.AssetExecutionContext, name: str, figures: Mapping[str, "Figure"]) -> dg.MaterializeResult:
     metadata: dict[str, dg.MetadataValue] = {}
-    for (resource,), group in counts.group_by(["resource"], maintain_order=True):
-        months = group["month"].unique().sort().to_list()
-        why = _explanation(store, corpus, str(resource))
-        bulk = (why["bulk_from"], why["bulk_to"]) if method == "edit_distance" and why.get("bulk_from") else None
-        figure = stacked_versions(
-            f"Versions of {resource} in {corpus}",
-            months,
-            _weights(group, months),
-            _black_curve(store, str(why.get("model")), str(resource)),
-            why.get("reported_month"),
-            bulk,
-            unit,
-        )
+    for resource, figure in figures.items():
         shown = picture(figure, "corpus", context.partition_key, f"{name}_{resource}")
         metadata |= {f"{key}_{resource}": value for key, value in shown.items()}
     return dg.MaterializeResult(metadata=storable(metadata))
+
+
+def _stacked(store: Warehouse, corpus: str, resource: str, group: pl.DataFrame) -> "Figure":
+    months = group["month"].unique().sort().to_list()
+    why = _explanation(store, corpus, resource)
+    return stacked_versions(
+        f"Versions of {resource} in {corpus}",
+        months,
+        _weights(group, months),
+        _black_curve(store, str(why.get("model")), resource),
+        why.get("reported_month"),
+        (why["bulk_from"], why["bulk_to"]) if why.get("bulk_from") else None,
+    )
+
+
+def _behind_curves(store: Warehouse, spec: CorpusSpec, resource: str, group: pl.DataFrame) -> "Figure":
+    """Curves with grey bars where a model trained on the corpus is scored, else the counts by sub-corpus alone."""
+    title = f"{resource} in {spec.corpus}, by n-grams that a month does not share with all"
+    months = group["month"].unique().sort().to_list()
+    lines = [line for model in spec.models if (line := _line(store, model, resource)) is not None]
+    if not lines:
+        return stacked_versions(title, months, _weights(group, months), unit="n-grams")
+    total = group.group_by("month").agg(pl.col("weight").sum()).sort("month")
+    bars = MinedBars(spec.corpus, total["month"].to_list(), total["weight"].to_list())
+    return curve_panels([CurvePanel(title, lines, bars)])
+
+
+def _line(store: Warehouse, model: str, resource: str) -> CurveLine | None:
+    found = store.query(
+        "select month, relative_perplexity, low95, high95 from perplexity.monthly_curves "
+        "where model = ? and resource = ? order by month",
+        [model, resource],
+    )
+    return CurveLine(model, *(found[column].to_list() for column in found.columns)) if found.height else None
 
 
 def _weights(group: pl.DataFrame, months: Sequence[date]) -> Mapping[str, Sequence[float]]:
@@ -117,7 +159,7 @@ def _weights(group: pl.DataFrame, months: Sequence[date]) -> Mapping[str, Sequen
     return {name: [values.get(month, 0.0) for month in months] for name, values in found.items()}
 
 
-def _explanation(store: Warehouse, corpus: str, resource: str) -> dict[str, object]:
+def _explanation(store: Warehouse, corpus: str, resource: str) -> dict[str, Any]:
     """The explanation with a model's curve where there is one, else without."""
     found = rows.stored(store, "corpus.explanations", corpus).filter(pl.col("resource") == resource)
     ordered = found.sort(pl.col("correlation").is_null(), pl.col("model"))

@@ -107,10 +107,10 @@ def _curve(store: Warehouse, model: str, topics: ResourceTopics) -> list[float |
 
 
 def _effective(store: Warehouse, model: str, resource: str) -> date | None:
-    """The effective cutoff that the reference-differenced estimator found, else that without a reference."""
+    """The effective cutoff by the default estimator, else by another one, where one was found."""
     found = store.query(
         "select month from perplexity.effective_cutoffs where model = ? and resource = ? and status = 'found' "
-        "and month is not null order by estimator = 'panel' desc, estimator, reference limit 1",
+        "and month is not null order by is_default desc nulls last, estimator, reference limit 1",
         [model, resource],
     )
     return found["month"][0] if found.height else None

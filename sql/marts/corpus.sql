@@ -60,3 +60,9 @@ select corpus, rule, is_stated, class, n_missed, n_pairs, n_missed / n_pairs as 
 from corpus.dedup_audit
 where n_missed > 0
 order by corpus, missed_share desc, rule, class;
+
+comment on view corpus.copies_of_my_resource is 'how many copies of a resource a corpus holds, and between which months their versions lie';
+comment on view corpus.versions_of_my_resource is 'of which topics and months a corpus holds versions, and how many copies, ties shared';
+comment on view corpus.older_than_reported is 'how much of what was found of a resource is older than the month that is reported for it';
+comment on view corpus.damaged_shards is 'shards that could not be read whole';
+comment on view corpus.rules_that_miss is 'deduplication rules and the classes of duplicates that they leave';

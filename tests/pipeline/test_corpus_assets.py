@@ -90,14 +90,18 @@ def world(tmp_path: Path) -> dict[str, object]:
     return make_world(tmp_path)
 
 
+def reports_in(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    patch.setattr(pictures.picture, "__kwdefaults__", {"folder": folder, "dpi": 60})
+    patch.setattr(pictures.report_text, "__kwdefaults__", {"folder": folder, "ending": "txt"})
+
+
 @pytest.fixture(scope="module")
 def mined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, object], Path]]:
     """A corpus that is mined once, for tests that only read."""
     folder = tmp_path_factory.mktemp("mined")
     world = make_world(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures.picture, "__kwdefaults__", {"folder": folder / "reports", "dpi": 60})
-        patch.setattr(pictures.report_text, "__kwdefaults__", {"folder": folder / "reports", "ending": "txt"})
+        reports_in(patch, folder / "reports")
         assert materialize(world, [*corpus.ASSETS, *corpus_exhibits.ASSETS]).success
         yield world, folder
 
@@ -181,6 +185,26 @@ def test_a_file_that_cannot_be_reached_is_a_row_and_the_rest_is_mined(world, tmp
     assert [(Path(location).name, position, kind) for location, position, kind in broken.iter_rows()] == [
         ("crawl-3.jsonl", 1, "json")
     ]
+
+
+def test_an_empty_corpus_has_no_rows_and_fails_its_check(world, tmp_path, monkeypatch):
+    reports_in(monkeypatch, tmp_path / "reports")
+    for file in tmp_path.glob("*.jsonl"):
+        file.write_bytes(b"")
+    assert materialize(world, [*corpus.ASSETS, *corpus_exhibits.ASSETS]).success
+    store = world["warehouse"].open()
+    assert store.query("select distinct status from corpus.corpora").item() == "empty"
+    assert store.query("select count(*) from corpus.matches").item() == 0
+    assert store.query("select status from corpus.explanations where model = 'none'").item() == "missing"
+    assert not judge(store, "corpus.corpora", SUITES["corpus.corpora"], {"corpus": "small"}).passed
+
+
+def test_a_resource_without_texts_is_searched_for_nothing(world):
+    store = world["warehouse"].open()
+    store.replace("spans.revisions", store.query("select * from spans.revisions").clear())
+    assert materialize(world, corpus.ASSETS).success
+    assert store.query("select count(*) from corpus.version_counts").item() == 0
+    assert "no copy" in store.query("select sentence from corpus.explanations where model = 'none'").item()
 
 
 def test_the_exhibits_are_pictures_and_coloured_pairs(mined):
