@@ -3,7 +3,8 @@
 Only what is missing is computed; finished texts are committed as they come, so that a killed run goes on where it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 import dagster as dg
@@ -14,6 +15,8 @@ from assets.partitions import models, name_of
 from assets.tables import materialized, table_asset
 from resources.compute_settings import ComputeResource
 from resources.configured import ModelListResource, WarehouseResource
+from resources.model_files import ModelLoadError
+from resources.remote_scoring import RemoteRefusedError
 from resources.text_scoring import Progress, pending, score_pending, scoring_of, spent
 
 LOG_SECONDS = 30.0
@@ -44,16 +47,26 @@ def scores(
 ) -> dg.MaterializeResult:
     """Score every distinct text that the model has not scored yet, under each resource's token limit."""
     store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
-    scoring = scoring_of(spec, config.dtype, config.tokens_per_pass)
-    missing = pending(store, scoring).height
-    context.log.info(f"{spec.name}: {missing:,} texts to score in {scoring.dtype}")
-    with tqdm(total=missing, desc=spec.name, unit=" texts", disable=None) as bar:
-        done = score_pending(store, scoring, compute.open(), _teller(context, bar))
+    with _refusals_in_one_line():
+        scoring = scoring_of(spec, config.dtype, config.tokens_per_pass)
+        missing = pending(store, scoring).height
+        context.log.info(f"{spec.name}: {missing:,} texts to score in {scoring.dtype}")
+        with tqdm(total=missing, desc=spec.name, unit=" texts", disable=None) as bar:
+            done = score_pending(store, scoring, compute.open(), _teller(context, bar))
     rate = round(done.tokens / done.seconds, 1) if done.seconds else 0.0
     facts = spent(store, scoring)
     return materialized(
         "perplexity.scores", facts, scored_now=done.done, tokens_now=done.tokens, tokens_per_second=rate
     )
+
+
+@contextmanager
+def _refusals_in_one_line() -> Iterator[None]:
+    """A model that cannot be had, or a server that cannot be trusted, fails the step with its one sentence, once."""
+    try:
+        yield
+    except (ModelLoadError, RemoteRefusedError) as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
 
 
 def _teller(context: dg.AssetExecutionContext, bar: tqdm) -> Callable[[Progress], None]:  # type: ignore[type-arg]

@@ -11,6 +11,7 @@ from typing import Any
 from resources.language_models import LanguageModels
 from strandline.models import ModelSpec
 from strandline.perplexity.engine import SCORER_VERSION, SLICE_ROWS, score_texts
+from strandline.perplexity.scores import KnownScore
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 
@@ -18,12 +19,17 @@ LIBRARIES = ("torch", "transformers", "tokenizers")
 def text_worker(
     spec: ModelSpec, dtype: str, cache: str, slice_rows: int = SLICE_ROWS
 ) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
-    """A worker for payloads of ``texts`` by digest and ``max_tokens``: the rows of ``perplexity.scores``."""
+    """A worker for payloads of ``texts`` by digest and ``max_tokens``: the rows of ``perplexity.scores``.
+
+    A payload's ``known`` are earlier scores by the digest of their token ids.
+    """
     models = LanguageModels(Path(cache))
     facts = model_facts(models, spec, dtype)
 
     def work(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
-        scores = score_texts(models.load(spec, dtype), payload["texts"], payload["max_tokens"], slice_rows)
+        known = {digest: KnownScore(**facts) for digest, facts in payload.get("known", {}).items()}
+        lm = models.load(spec, dtype)
+        scores = score_texts(lm, payload["texts"], payload["max_tokens"], slice_rows, known)
         return [row(asdict(score), facts) for score in scores]
 
     return work

@@ -6,7 +6,7 @@ missing. Texts of one topic go into one task, so that what they share is compute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -44,6 +44,23 @@ anti join done using (text_sha256, max_tokens)
 order by max_tokens, topic, text_sha256
 """
 
+_KNOWN = """
+with near as (
+    select distinct text_sha256
+    from spans.revisions
+    where list_contains(?, resource || ' ' || topic) and text_sha256 is not null
+)
+select
+    token_digest,
+    any_value({'n_tokens': n_tokens, 'mean_nll': mean_nll, 'dtype': computed_in, 'batch_tokens': batch_tokens,
+        'method': method} order by text_sha256) as facts
+from perplexity.scores
+join near using (text_sha256)
+where model = ? and dtype = ? and weights_digest = ? and scorer_version = ? and max_tokens = ?
+    and status = 'ok' and token_digest is not null
+group by token_digest
+"""
+
 _SPENT = """
 select
     coalesce(sum(scores.tokens_computed), 0) as computed,
@@ -70,6 +87,11 @@ class Scoring:
     dtype: str
     weights_digest: str
     worker: WorkerSpec
+
+    @property
+    def named(self) -> list[str]:
+        """What its rows are found by."""
+        return [self.model, self.dtype, self.weights_digest, SCORER_VERSION]
 
 
 @dataclass(frozen=True)
@@ -111,7 +133,7 @@ def scoring_of(spec: ModelSpec, dtype: str | None = None, slice_rows: int | None
 
 def pending(store: Warehouse, scoring: Scoring) -> pl.DataFrame:
     """Texts without a score, with the limit in force and a topic that holds them, like topics together."""
-    return store.query(_PENDING, [scoring.model, scoring.dtype, scoring.weights_digest, SCORER_VERSION])
+    return store.query(_PENDING, scoring.named)
 
 
 def score_pending(
@@ -152,25 +174,32 @@ def spent(store: Warehouse, scoring: Scoring) -> dict[str, float | int]:
 
 def _tasks(store: Warehouse, scoring: Scoring, missing: pl.DataFrame) -> Iterator[Task]:
     """Tasks of whole topics with about ``TEXTS_A_TASK`` texts each; texts are read when their task is drawn."""
-    for max_tokens, digests in _groups(missing):
-        texts = store.query(
-            "select text_sha256, text from spans.texts where list_contains(?, text_sha256)", [list(digests)]
-        )
+    for max_tokens, rows in _groups(missing):
+        digests = rows["text_sha256"].to_list()
+        texts = store.query("select text_sha256, text from spans.texts where list_contains(?, text_sha256)", [digests])
         by_digest = dict(texts.iter_rows())
-        key = sha256("\n".join([scoring.weights_digest, scoring.dtype, str(max_tokens), *digests]).encode()).hexdigest()
-        yield Task(key, {"texts": {digest: by_digest[digest] for digest in digests}, "max_tokens": max_tokens})
+        known = store.query(_KNOWN, [rows["topic"].unique().to_list(), *scoring.named, max_tokens])
+        payload = {
+            "texts": {digest: by_digest[digest] for digest in digests},
+            "max_tokens": max_tokens,
+            "known": dict(known.iter_rows()),
+        }
+        named = "\n".join([scoring.weights_digest, scoring.dtype, str(max_tokens), *digests])
+        yield Task(sha256(named.encode()).hexdigest(), payload)
 
 
-def _groups(missing: pl.DataFrame) -> Iterator[tuple[int, Sequence[str]]]:
-    group: list[str] = []
+def _groups(missing: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The limit and the rows of each task."""
+    group: list[pl.DataFrame] = []
     limit = 0
     for (max_tokens, _), rows in missing.group_by(["max_tokens", "topic"], maintain_order=True):
-        if group and (len(group) >= TEXTS_A_TASK or max_tokens != limit):
-            yield limit, group
+        if group and (sum(part.height for part in group) >= TEXTS_A_TASK or max_tokens != limit):
+            yield limit, pl.concat(group)
             group = []
-        group, limit = group + rows["text_sha256"].to_list(), int(str(max_tokens))
+        group.append(rows)
+        limit = int(str(max_tokens))
     if group:
-        yield limit, group
+        yield limit, pl.concat(group)
 
 
 def _commit(store: Warehouse, rows: list[dict[str, object]]) -> None:

@@ -16,10 +16,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from strandline.perplexity.language_model import LanguageModel
+from strandline.perplexity.language_model import LanguageModel, ids_digest
 from strandline.perplexity.memory import is_out_of_memory
 from strandline.perplexity.prefix_tree import PrefixTree, Request
-from strandline.perplexity.scores import SequenceScore, TextScore, TokenizedText, text_score, tokenized, too_short
+from strandline.perplexity.scores import (
+    KnownScore,
+    SequenceScore,
+    TextScore,
+    TokenizedText,
+    known_score,
+    text_score,
+    tokenized,
+    too_short,
+)
 from strandline.perplexity.self_check import self_check
 
 SCORER_VERSION = "1"
@@ -174,14 +183,25 @@ class _Done:
 
 
 def score_texts(
-    lm: LanguageModel, texts: Mapping[str, str], max_tokens: int, slice_rows: int = SLICE_ROWS
+    lm: LanguageModel,
+    texts: Mapping[str, str],
+    max_tokens: int,
+    slice_rows: int = SLICE_ROWS,
+    known: Mapping[str, KnownScore] | None = None,
 ) -> Iterator[TextScore]:
-    """Score texts by their digest, each distinct token sequence once; rows come as they are finished."""
+    """Score texts by their digest, each distinct token sequence once; rows come as they are finished.
+
+    ``known`` are earlier scores of the same model by the digest of their token ids: versions that differ only after
+    their first ``max_tokens`` tokens are not computed again.
+    """
+    known = known or {}
     by_request: dict[Request, list[TokenizedText]] = {}
     for digest, ids in zip(texts, lm.token_ids(list(texts.values()), max_tokens), strict=True):
         text = tokenized(digest, ids, max_tokens, lm.bos_id, lm.context_length)
         if text.request is None:
             yield too_short(text, max_tokens, lm.dtype, lm.bos_id)
+        elif (found := known.get(ids_digest(text.ids))) is not None:
+            yield known_score(text, found, max_tokens, lm.bos_id)
         else:
             by_request.setdefault(text.request, []).append(text)
     for score in Scorer(lm, slice_rows).sequences(list(by_request)):

@@ -70,6 +70,17 @@ class TextScore:
 
 
 @dataclass(frozen=True)
+class KnownScore:
+    """What an earlier run found for some token ids, and how."""
+
+    n_tokens: int
+    mean_nll: float
+    dtype: str
+    batch_tokens: int | None
+    method: str | None
+
+
+@dataclass(frozen=True)
 class TokenizedText:
     """A text's ids as they are scored: ``request`` None where there are too few."""
 
@@ -127,6 +138,26 @@ def text_score(
         tokens_saved=score.computed + score.saved if is_copy else score.saved,
         batch_tokens=score.batch_rows,
         method=score.method,
+    )
+
+
+def known_score(text: TokenizedText, known: KnownScore, max_tokens: int, bos_id: int | None) -> TextScore:
+    """The row of a text whose token ids have been scored before, as another text's: nothing is computed."""
+    return TextScore(
+        text_sha256=text.text_sha256,
+        max_tokens=max_tokens,
+        status="ok",
+        reason=None,
+        dtype=known.dtype,
+        n_tokens=known.n_tokens,
+        mean_nll=known.mean_nll,
+        perplexity=perplexity(known.mean_nll),
+        prefix_token=bos_id,
+        is_context_limited=text.is_context_limited,
+        token_digest=ids_digest(text.ids),
+        tokens_saved=len(text.ids) + (bos_id is not None),
+        batch_tokens=known.batch_tokens,
+        method=known.method,
     )
 
 

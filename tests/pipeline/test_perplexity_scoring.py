@@ -13,6 +13,7 @@ from resources.text_scoring import local_scoring, pending
 from strandline.models.keys import partition_key
 from strandline.perplexity.engine import Scorer
 from strandline.perplexity.scores import tokenized
+from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_language_model
 
 NAME = "tiny/llama"
@@ -130,3 +131,44 @@ def test_what_was_saved_is_told(house):
     rows = house[0].open().query("select sum(tokens_saved) as saved from perplexity.scores")
     assert metadata["tokens_saved_by_prefixes"].value == rows.item() > 0
     assert metadata["times_fewer_tokens"].value > 1
+
+
+def test_a_version_that_differs_only_beyond_the_limit_costs_nothing(house):
+    materialize(house)
+    store = house[0].open()
+    old = " ".join([text_of(1, 0)] * 4)
+    new = old + " with a new end"
+    for month, content in ((MONTHS[3], old), (MONTHS[4], new)):
+        digest = sha256(content.encode()).hexdigest()
+        row = {"resource": "docs", "topic": "topic 1", "month": month, "status": "ok", "text_sha256": digest}
+        store.merge("spans.texts", pl.DataFrame({"text_sha256": [digest], "text": [content]}))
+        store.merge("spans.revisions", pl.DataFrame([row]))
+        done = materialize(house)
+        assert done["scored_now"].value == 1
+    assert done["tokens_now"].value == 0
+    means = store.query("select mean_nll from perplexity.scores where text_sha256 in (?, ?)", digests(old, new))
+    assert means["mean_nll"].n_unique() == 1
+
+
+def digests(*texts):
+    return [sha256(text.encode()).hexdigest() for text in texts]
+
+
+def test_a_model_that_cannot_be_had_fails_with_one_sentence(house, tmp_path):
+    (tmp_path / "tiny" / "config.json").unlink()
+    with pytest.raises(dg.Failure, match="no transformers model") as failed:
+        materialize(house)
+    assert not failed.value.allow_retries
+
+
+def test_a_served_model_is_scored_like_any_other(tmp_path, house):
+    with CompletionsServer() as server:
+        listed = tmp_path / "served.yaml"
+        listed.write_text(f"models:\n  - name: {NAME}\n    backend: openai\n    source: {server.base_url}\n")
+        first = materialize((house[0], ModelListResource(path=str(listed))))
+        asked = len(server.requests)
+        again = materialize((house[0], ModelListResource(path=str(listed))))
+        assert len(server.requests) == asked
+    assert (first["scored_now"].value, again["scored_now"].value) == (pending_all(house[0].open()), 0)
+    rows = house[0].open().query("select distinct method, dtype from perplexity.scores where status = 'ok'")
+    assert rows.rows() == [("remote", "served")]
