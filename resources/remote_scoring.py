@@ -44,6 +44,10 @@ class UnknownRequestError(EndpointError):
     """The server does not know the request, or not in this form."""
 
 
+class ServerFaultError(EndpointError):
+    """The server fails whenever it is asked this: some do so for a request that they should have refused."""
+
+
 class CompletionsClient:
     """Posts to one server, with retries within bounds and the key in no message.
 
@@ -89,7 +93,7 @@ class CompletionsClient:
 
     def _post(self, url: str, body: Mapping[str, Any]) -> Any:
         headers = {"Authorization": self._key.header()} if self._key else {}
-        why = ""
+        why, kind = "", EndpointError
         for attempt in range(self._patience.attempts):
             asked = 0.0
             try:
@@ -102,8 +106,9 @@ class CompletionsClient:
                 if response.status_code not in TRANSIENT_STATUSES:
                     raise UnknownRequestError(f"{self.host} refuses the request ({why})")
                 asked = retry_after_seconds(response.headers.get("retry-after"), time.time()) or 0.0
+                kind = ServerFaultError if response.status_code == 500 else EndpointError
             except httpx.RequestError as error:
-                why = f"the connection failed ({type(error).__name__})"
+                why, kind = f"the connection failed ({type(error).__name__})", EndpointError
             except ValueError:
                 why = "the reply is no JSON"
             if asked > self._patience.longest_wait:
@@ -111,7 +116,7 @@ class CompletionsClient:
             if attempt + 1 < self._patience.attempts:
                 own = min(self._patience.first_wait * 2**attempt, 60.0) * (1 + 0.25 * self._jitter.random())
                 self._sleep(max(asked, own))
-        raise EndpointError(f"{self.host} gave no answer in {self._patience.attempts} attempts; the last: {why}")
+        raise kind(f"{self.host} gave no answer in {self._patience.attempts} attempts; the last: {why}")
 
     def _shown(self, text: str) -> str:
         return (self._key.redact(text) if self._key else text)[:_SHOWN]
@@ -209,7 +214,7 @@ class RemoteScorer:
         for form in forms():
             try:
                 fault = self._fault(form)
-            except (RemoteRefusedError, UnknownRequestError) as error:
+            except (RemoteRefusedError, UnknownRequestError, ServerFaultError) as error:
                 fault = str(error)
             if fault is None:
                 return form

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from resources.asking import chat_asker
+from resources.chat import Patience
 from resources.configured import AskingResource
 from resources.model_files import ModelLoadError, expanded_wheel
 from resources.remote_scoring import RemoteRefusedError, remote_scorer
@@ -121,6 +122,6 @@ def test_a_round_goes_end_to_end_and_what_the_model_does_not_answer_is_missing(
 
 def test_the_same_server_is_refused_for_scoring_as_it_returns_no_prompt_log_probabilities(served: Served) -> None:
     with pytest.raises(RemoteRefusedError, match="does not return usable prompt log-probabilities") as caught:
-        remote_scorer(spec(served))
+        remote_scorer(spec(served), Patience(attempts=2, first_wait=0.1))
     assert MODEL in str(caught.value)
     assert served.base_url.split("/")[2] in str(caught.value)
