@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 HOME = ROOT / "data" / "dagster_home"
-QUIET = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}}
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class CommandError(RuntimeError):
@@ -127,6 +127,8 @@ def _execute(title: str, job: str, partition: str | None, config: dict[str, Any]
     result = defs.resolve_job_def(job).execute_in_process(
         instance=_instance(), partition_key=partition, run_config={**QUIET, **(config or {})}, raise_on_error=False
     )
+    if any("ExecutionInterrupted" in str(event.event_specific_data) for event in result.all_events if event.is_failure):
+        raise KeyboardInterrupt
     if not result.success:
         raise CommandError(
             f"{title}: run {result.run_id} of job {job} failed; `make ui` shows why (/runs/{result.run_id})"
