@@ -52,9 +52,9 @@ def vocabulary(rng: np.random.Generator, size: int = 20_000) -> np.ndarray:
 
 
 def pages(count: int, seed: int = 0, mean_words: int = 300) -> Iterator[str]:
-    """Pages of words with the frequencies of natural text."""
+    """Pages of words with the frequencies of natural text, all of one vocabulary."""
     rng = np.random.default_rng(seed)
-    words = vocabulary(rng)
+    words = vocabulary(np.random.default_rng(0))
     shares = 1 / np.arange(1, len(words) + 1) ** 1.05
     shares /= shares.sum()
     for length in (rng.lognormal(np.log(mean_words), 0.6, size=count).astype(int) + 20).tolist():

@@ -61,8 +61,22 @@ from corpus.dedup_audit
 where n_missed > 0
 order by corpus, missed_share desc, rule, class;
 
+-- A row is a corpus whose versions are known: how many documents were dated to the months of their version.
+create or replace view corpus.known_truth as
+select
+    corpus,
+    resource,
+    count(*) filter (outcome = 'right') as n_right,
+    count(*) filter (outcome in ('right', 'wrong', 'unmatched')) as n_judged,
+    count(*) filter (outcome = 'outside') as n_outside,
+    count(*) filter (outcome = 'right')
+        / nullif(count(*) filter (outcome in ('right', 'wrong', 'unmatched')), 0) as right_share
+from corpus.truth_checks
+group by corpus, resource;
+
 comment on view corpus.copies_of_my_resource is 'how many copies of a resource a corpus holds, and between which months their versions lie';
 comment on view corpus.versions_of_my_resource is 'of which topics and months a corpus holds versions, and how many copies, ties shared';
 comment on view corpus.older_than_reported is 'how much of what was found of a resource is older than the month that is reported for it';
 comment on view corpus.damaged_shards is 'shards that could not be read whole';
 comment on view corpus.rules_that_miss is 'deduplication rules and the classes of duplicates that they leave';
+comment on view corpus.known_truth is 'of documents whose version is known, how many were dated to its months';

@@ -63,16 +63,6 @@ class BrokenRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A document that a search returned for a topic: its rank from 1 and its BM25 score."""
-
-    topic: str
-    rank: int
-    score: float
-    document: Document
-
-
-@dataclass(frozen=True, slots=True)
 class TextVersion:
     """A distinct text of a topic and the months in which it was in force."""
 

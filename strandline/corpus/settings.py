@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date
-from hashlib import sha256
 from typing import Any
 
 from strandline.corpus import layouts
@@ -85,16 +84,6 @@ class CorpusSpec:
     excluded_domains: tuple[str, ...] = ()
     duplicates: str = "corpus"
     mining: Mining = field(default_factory=Mining)
-
-    @property
-    def crawls(self) -> tuple[str, ...]:
-        """Named sub-corpora that come from crawls."""
-        return tuple(sorted({part.subcorpus for part in self.parts if part.is_crawl and part.subcorpus}))
-
-    @property
-    def digest(self) -> str:
-        """A digest of everything that is set, to notice a change."""
-        return sha256(repr(self).encode()).hexdigest()[:16]
 
 
 def corpora_of(raw: Any) -> tuple[CorpusSpec, ...]:

@@ -52,12 +52,6 @@ def jaccard(left: Hashes, right: Hashes) -> float:
     return shared / (len(left) + len(right) - shared) if shared else 0.0
 
 
-def containment(left: Hashes, right: Hashes) -> float:
-    """Shared shingles divided by those of the smaller text; 0 where either has none."""
-    shared = len(np.intersect1d(left, right, assume_unique=True))
-    return shared / min(len(left), len(right)) if shared else 0.0
-
-
 def band_keys(rows: Signatures) -> Hashes:
     """25 keys a text. Two texts of Jaccard index 0.8 share at least one with probability 0.9999, of 0.3 with 0.06."""
     keys = np.empty((len(rows), BANDS), dtype=np.uint64)

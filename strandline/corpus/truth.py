@@ -47,12 +47,6 @@ def check(
     ]
 
 
-def recovered(checks: Sequence[TruthCheck]) -> float | None:
-    """The share dated rightly among documents whose version lies in the resource; None where there are none."""
-    judged = [each for each in checks if each.outcome in ("right", "wrong", "unmatched")]
-    return sum(each.outcome == "right" for each in judged) / len(judged) if judged else None
-
-
 def _check(each: KnownDocument, revisions: Mapping[str, Sequence[date]] | None, found: tuple[date, ...]) -> TruthCheck:
     if revisions is None:
         return TruthCheck(each, (), found, "unknown_topic", f"the resource has no document named {each.topic}")

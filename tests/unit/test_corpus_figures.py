@@ -4,7 +4,7 @@ from datetime import date
 from io import BytesIO
 
 from strandline.corpus.figures import BLUE, GREEN, ORANGE, BlackCurve, colours, stacked_versions
-from strandline.corpus.truth import KnownDocument, check, recovered
+from strandline.corpus.truth import KnownDocument, check
 from strandline.spans.months import month_range
 
 MONTHS = month_range(date(2020, 1, 1), date(2020, 6, 1))
@@ -52,5 +52,3 @@ def test_each_known_document_has_one_outcome_with_its_reason():
     assert [each.outcome for each in checks] == ["right", "wrong", "unmatched", "outside", "unknown_topic"]
     assert "in 2020-04, its last one, 3.0 was" in checks[3].reason
     assert "a version of 2020-04 is nearer than that of 2020-03" in checks[1].reason
-    assert recovered(checks) == 1 / 3
-    assert recovered(checks[3:]) is None

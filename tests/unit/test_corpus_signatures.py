@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from strandline.corpus.signatures import (
     band_keys,
     candidate_pairs,
-    containment,
     group_pairs,
     jaccard,
     shingle_hashes,
@@ -84,14 +83,6 @@ def test_a_crowd_of_equal_pages_stays_connected_without_all_pairs():
     pairs = set(group_pairs(list(range(1000))))
     assert len(pairs) < 2000
     assert {right for left, right in pairs if left == 0} == set(range(1, 1000))
-
-
-def test_a_part_is_contained_in_the_whole():
-    rng = np.random.default_rng(3)
-    whole = text_of(rng, 500)
-    part = " ".join(whole.split()[100:250])
-    assert containment(shingle_hashes(part), shingle_hashes(whole)) == 1.0
-    assert containment(shingle_hashes(""), shingle_hashes(whole)) == 0.0
 
 
 def test_signatures_agree_with_datasketch_about_similarity():
