@@ -19,13 +19,14 @@ class ComputeScorer:
     """Orderings through compute: one task tokenizes, and each batch of orders is a task. See ``OrderScorer``."""
 
     def __init__(self, worker: WorkerSpec, weights: str, dtype: str, compute: Compute) -> None:
-        self.weights, self.dtype, self.device = weights, dtype, "unknown"
+        self.weights, self.dtype = weights, dtype
+        self.device, self.libraries = "unknown", None
         self._worker, self._compute = worker, compute
 
     def tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int | None, int | None, float | None]:
         """Ids of each text without specials; BOS, context length, and tokens a second of one worker."""
         [(_, found)] = self._compute.run(self._worker, [Task("tokenize", {"texts": list(texts)})])
-        self.device = found["device"]
+        self.device, self.libraries = found["device"], found["libraries"]
         return found["ids"], found["bos_id"], found["context_length"], found["tokens_per_second"]
 
     def run(self, batches: Iterable[OrderBatch]) -> Iterator[Scored]:

@@ -121,6 +121,7 @@ class OrderScorer(Protocol):
     device: str
     dtype: str
     weights: str
+    libraries: str | None
 
     def tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int | None, int | None, float | None]:
         """Ids of each text without specials; BOS, context length, and tokens a second of one worker."""
@@ -211,6 +212,10 @@ def score_orders(
     Beside later looks each published order is scored again. If its value has moved in half precision, the whole shard
     is scored again in fp32: values are never averaged and the larger is never taken.
     """
+
+    def facts() -> dict[str, Any]:
+        return {"device": scorer.device, "library_versions": scorer.libraries, "prefix_token": tokens.bos_id}
+
     stored = stored_orders(store, job)
     batches = _missing_batches(job, tokens, stored, _shards_in_float32(store, job), permutations)
     moved: set[int] = set()
@@ -218,7 +223,7 @@ def score_orders(
     committed, scored = monotonic(), 0
     try:
         for batch, parts in scorer.run(batches):
-            rows = _rows(job, batch, parts, scorer.device)
+            rows = _rows(job, batch, parts, facts())
             if not _sentinel_held(rows, stored.get(batch.shard.index, {}), batch.dtype):
                 moved.add(batch.shard.index)
                 continue
@@ -231,7 +236,7 @@ def score_orders(
         if shard.index in moved:
             orders = sorted({*stored.get(shard.index, {}), *permutations})
             again = scorer.run(order_batches(job, tokens, shard, orders, FP32))
-            rows = [row for batch, parts in again for row in _rows(job, batch, parts, scorer.device)]
+            rows = [row for batch, parts in again for row in _rows(job, batch, parts, facts())]
             scored += len(rows)
             _commit(store, rows)
     return scored
@@ -306,15 +311,15 @@ def _sentinel_held(rows: Sequence[dict[str, Any]], have: Mapping[int, float | No
 
 
 def _rows(
-    job: OrderJob, batch: OrderBatch, parts: Sequence[Sequence[SequenceScore]], device: str
+    job: OrderJob, batch: OrderBatch, parts: Sequence[Sequence[SequenceScore]], facts: dict[str, Any]
 ) -> list[dict[str, Any]]:
     return [
-        _row(job, batch.shard, permutation, [part[i] for part in parts], device)
+        _row(job, batch.shard, permutation, [part[i] for part in parts]) | facts
         for i, permutation in enumerate(batch.orders)
     ]
 
 
-def _row(job: OrderJob, shard: Shard, permutation: int, scores: Sequence[SequenceScore], device: str) -> dict[str, Any]:
+def _row(job: OrderJob, shard: Shard, permutation: int, scores: Sequence[SequenceScore]) -> dict[str, Any]:
     sums = [score.sum_nll for score in scores]
     whole = [value for value in sums if value is not None]
     finite = len(whole) == len(sums)
@@ -333,7 +338,6 @@ def _row(job: OrderJob, shard: Shard, permutation: int, scores: Sequence[Sequenc
         "sentinel_difference": None,
         "dtype": scores[0].dtype,
         "batch_rows": scores[0].batch_rows,
-        "device": device,
         "scorer_version": SCORER_VERSION,
         "settings_digest": job.settings_digest,
         "status": "ok" if finite else "nonfinite",

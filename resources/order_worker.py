@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from resources.language_models import LanguageModels
 from resources.remote_scoring import RemoteScorer, remote_scorer
+from resources.scoring_worker import LIBRARIES
 from strandline.models import ModelSpec
 from strandline.perplexity.engine import Scorer
 from strandline.perplexity.language_model import LanguageModel
@@ -51,8 +53,15 @@ def _tokenized(
     room = min(PROBE_TOKENS, model.context_length or PROBE_TOKENS) - len(head)
     probe = [*head, *[i for row in ids for i in row][:room]]
     rate = _rate(probe, scorer) if len(probe) > 1 else None
-    facts = {"bos_id": model.bos_id, "context_length": model.context_length, "device": model.device}
-    return {"ids": ids, "tokens_per_second": rate, **facts}
+    here = isinstance(model, LanguageModel)
+    return {
+        "ids": ids,
+        "tokens_per_second": rate,
+        "bos_id": model.bos_id,
+        "context_length": model.context_length,
+        "device": model.device,
+        "libraries": " ".join(f"{name} {version(name)}" for name in LIBRARIES) if here else None,
+    }
 
 
 def _rate(probe: Sequence[int], scorer: Scorer | RemoteScorer) -> float:

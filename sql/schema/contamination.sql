@@ -78,7 +78,9 @@ create table contamination.order_logliks (
     dtype text not null,
     batch_rows integer,
     device text,
+    prefix_token integer,
     scorer_version text,
+    library_versions text,
     settings_digest text not null,
     status text not null,
     reason text,
@@ -100,7 +102,9 @@ comment on column contamination.order_logliks.sentinel_difference is 'largest ch
 comment on column contamination.order_logliks.dtype is 'number format of the computation';
 comment on column contamination.order_logliks.batch_rows is 'token rows in one forward pass';
 comment on column contamination.order_logliks.device is 'where it was computed';
+comment on column contamination.order_logliks.prefix_token is 'id of the token before the first example; NULL where the tokenizer defines no BOS';
 comment on column contamination.order_logliks.scorer_version is 'version of the scoring code';
+comment on column contamination.order_logliks.library_versions is 'versions of the libraries that computed it; NULL behind an endpoint';
 comment on column contamination.order_logliks.settings_digest is 'digest of benchmark order, shards, group, separator, run seed, weights and tokenizer: rows of other settings are not reused';
 comment on column contamination.order_logliks.status is 'ok, nonfinite';
 comment on column contamination.order_logliks.reason is 'one plain sentence when the status is not ok';

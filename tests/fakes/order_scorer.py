@@ -35,6 +35,7 @@ class ScriptedScorer:
     dtype: str = "float32"
     device: str = "script"
     weights: str = "script-1"
+    libraries: str | None = None
     tokenized: int = 0
     batches: list[OrderBatch] = field(default_factory=list)
 

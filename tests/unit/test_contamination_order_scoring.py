@@ -69,7 +69,8 @@ def test_every_stored_value_is_that_of_a_plain_forward_pass(folder: Path, store:
         order = job.order(SHARDS[row["shard"]], row["permutation"])
         assert row["loglik"] == pytest.approx(plain_loglik(model, tokens, order), abs=2e-3)
         assert row["n_tokens"] == tokens.in_shard(SHARDS[row["shard"]])
-        assert (row["dtype"], row["device"], row["status"]) == ("float32", "cpu", "ok")
+        assert (row["dtype"], row["device"], row["prefix_token"], row["status"]) == ("float32", "cpu", 0, "ok")
+        assert "torch" in row["library_versions"]
 
 
 def scored(folder: Path, store: Warehouse, compute: Any) -> dict[tuple[int, int], float]:
