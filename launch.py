@@ -120,12 +120,19 @@ def _model(name: str | None) -> Any:
 
 
 def _execute(title: str, job: str, partition: str | None, config: dict[str, Any] | None = None) -> None:
+    from assets.dead_runs import process_tag, settle_dead_runs
     from definitions import defs
+
+    settle_dead_runs(_instance())
 
     started = time.monotonic()
     print(f"· {title} …", file=sys.stderr, flush=True)
     result = defs.resolve_job_def(job).execute_in_process(
-        instance=_instance(), partition_key=partition, run_config={**QUIET, **(config or {})}, raise_on_error=False
+        instance=_instance(),
+        partition_key=partition,
+        run_config={**QUIET, **(config or {})},
+        raise_on_error=False,
+        tags=process_tag(),
     )
     if any("ExecutionInterrupted" in str(event.event_specific_data) for event in result.all_events if event.is_failure):
         raise KeyboardInterrupt

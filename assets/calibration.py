@@ -1,7 +1,8 @@
 """How the estimators do on planted truth: single runs as they finish, and their summary.
 
-The planted worlds belong to ``strandline/<noun>/simulation.py``; each gives ``scenarios()`` and ``run_once``. Runs go to
-as many processes as there are cores and are stored in batches, so that an interrupted calibration goes on where it was.
+The planted worlds belong to ``strandline/<noun>/simulation.py``; each gives ``scenarios()`` and ``run_once``. Runs go
+to as many processes as there are cores and are stored in batches, so that an interrupted calibration goes on where it
+was.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from os import cpu_count
 
 import dagster as dg
 import polars as pl
+from pydantic import Field
 
 from assets.tables import materialized, table_asset
 from resources.configured import WarehouseResource
@@ -31,7 +33,7 @@ class CalibrationConfig(dg.Config):
     scenario's runs; seeds start at ``first_seed``, so that another one gives fresh worlds.
     """
 
-    methods: list[str] = list(SIMULATIONS)
+    methods: list[str] = Field(default=list(SIMULATIONS))
     only: str = ""
     share: float = 1.0
     first_seed: int = 20_261_129
