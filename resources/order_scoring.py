@@ -21,6 +21,7 @@ from strandline.contamination.orderings import (
     Group,
     Shard,
     batch_order,
+    check_same_tokens,
     join_ids,
     judge_sentinel,
     order_of,
@@ -89,11 +90,13 @@ class Tokens:
         """Tokens of one ordering of a shard, BOS not counted."""
         return sum(len(self.examples[i]) + len(self.separator) for i in range(shard.start, shard.stop))
 
+    def joined(self, order: Sequence[int]) -> list[int]:
+        """The ids of one ordering, without BOS."""
+        return join_ids(self.examples, order, self.separator, None)
+
     def requests(self, order: Sequence[int]) -> list[Request]:
         """The sequences that score every token of one ordering once: one, or windows where it exceeds the context."""
-        return window_requests(
-            join_ids(self.examples, order, self.separator, None), self.context_length, None, self.bos_id
-        )
+        return window_requests(self.joined(order), self.context_length, None, self.bos_id)
 
 
 @dataclass(frozen=True)
@@ -290,6 +293,7 @@ def order_batches(
     for start in range(0, len(orders), together):
         chosen = tuple(orders[start : start + together])
         split = [tokens.requests(job.order(shard, permutation)) for permutation in chosen]
+        check_same_tokens([tokens.joined(job.order(shard, k)) for k in (CANONICAL, *chosen)])
         key = sha256(repr((job.settings_digest, shard.index, chosen, dtype)).encode()).hexdigest()
         size = len(chosen) if dtype == FP32 else together
         yield OrderBatch(key, shard, chosen, tuple(zip(*split, strict=True)), dtype, size)

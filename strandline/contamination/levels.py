@@ -1,7 +1,6 @@
 """Significance levels as exact fractions, so that no verdict hangs on the last bit of a floating-point number."""
 
 from fractions import Fraction
-from math import isfinite
 
 Level = float | str | Fraction
 
@@ -27,10 +26,3 @@ def grid_p_at_most(exceedances: int, n_permutations: int, alpha: Level) -> bool:
     """Whether (1 + exceedances) / (n_permutations + 1) <= alpha, decided in integers."""
     level = as_level(alpha)
     return (1 + exceedances) * level.denominator <= level.numerator * (n_permutations + 1)
-
-
-def check_log_p(log_p: float) -> float:
-    """A natural-log p-value that is a number and at most 0. ValueError otherwise."""
-    if not isfinite(log_p) or log_p > 0:
-        raise ValueError(f"a log p-value is finite and at most 0, not {log_p!r}")
-    return log_p

@@ -147,7 +147,7 @@ def run_looks(
             break
         looks.append(Look(m, z_sum([row[: m + 1] for row in rows]), design.weights[j]))
         decision = _decide(looks, design, level)
-    log_p_any = min([0.0, *(look.pooled.log_p - log(look.weight) for look in looks)])
+    log_p_any = combine_looks([look.pooled.log_p for look in looks], design.weights)
     floor = -len(rows) * log(design.looks[-1] + 1) - log(design.weights[-1])
     return SequentialTest(design, level, tuple(looks), decision, log_p_any, min(0.0, floor))
 
@@ -161,10 +161,9 @@ def _decide(looks: Sequence[Look], design: LookDesign, level: Fraction) -> Decis
     return "futile" if last.pooled.p_value > design.futility[len(looks) - 1] else "continue"
 
 
-def combine_looks(p_values: Sequence[float], weights: Sequence[Level]) -> list[float]:
-    """The p-value valid at any stop after each look: min(1, min over looks so far of p_j / w_j)."""
-    ratios = [p / float(Fraction(str(weight))) for p, weight in zip(p_values, weights, strict=True)]
-    return [min(1.0, min(ratios[: j + 1])) for j in range(len(ratios))]
+def combine_looks(log_p_values: Sequence[float], weights: Sequence[Fraction]) -> float:
+    """ln of the p-value that is valid at any stop: min(1, min over the looks done of p_j / w_j)."""
+    return min([0.0, *(log_p - log(weight) for log_p, weight in zip(log_p_values, weights, strict=False))])
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,11 @@ def test_golden_pooled_besag_clifford():
 
 
 def test_golden_looks():
-    assert combine_looks([0.02, 0.004, 0.006], ["0.1", "0.2", "0.7"]) == pytest.approx([0.2, 0.02, 0.00857142857143])
+    weights = fractions("1/10 1/5 7/10")
+    logs = [log(p) for p in (0.02, 0.004, 0.006)]
+    after = [exp(combine_looks(logs[: looks + 1], weights)) for looks in range(3)]
+    assert after == pytest.approx([0.2, 0.02, 0.00857142857143])
+    assert combine_looks([log(0.5)], weights) == 0.0
 
 
 def test_besag_clifford_is_exact_over_twenty_thousand_null_shards():
