@@ -35,16 +35,17 @@ TARGETS = {"float32": (10, 1e-4), "bfloat16": (25, 0.02)}
 def main() -> None:
     """Measure and print."""
     options = parser().parse_args()
+    keep_to_cores(options.threads)
     copies = factbook(options.data, options.topics)
     spec = read_models(ROOT / "data" / "models.yaml")[0]
     chosen = subset(copies, options.plain_topics, options.plain_months)
     print(f"{len(copies)} topics, {sum(map(len, copies))} copies; plain loop timed on {len(chosen)} of them")
-    plain = plain_loop(spec, chosen, options.threads)
+    plain = plain_loop(spec, chosen)
     n_copies = sum(map(len, copies))
     wall, cpu = (seconds / len(chosen) * n_copies for seconds in plain.seconds)
     print(f"plain loop, fp32: {wall:,.0f} s for all copies (processor {cpu:,.0f} s)")
     for dtype in options.dtypes:
-        report(spec, dtype, copies, options.threads, (wall, cpu), plain.means)
+        report(spec, dtype, copies, (wall, cpu), plain.means)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,11 +54,17 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--data", type=Path, default=shared / "data" / "factbook_monthly.jsonl.xz")
     made.add_argument("--topics", type=int, default=64)
-    made.add_argument("--threads", type=int, default=None, help="threads of both; default: all cores")
+    made.add_argument("--threads", type=int, default=None, help="cores that both may use; default: all")
     made.add_argument("--plain-topics", type=int, default=8)
     made.add_argument("--plain-months", type=int, default=6)
     made.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
     return made
+
+
+def keep_to_cores(count: int | None) -> None:
+    """Let this process, plain loop and engine alike, use only so many cores."""
+    if count is not None:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def factbook(path: Path, n_topics: int) -> list[list[str]]:
@@ -83,13 +90,13 @@ class Plain:
         self.seconds, self.means = seconds, means
 
 
-def plain_loop(spec: ModelSpec, texts: Sequence[str], threads: int | None) -> Plain:
+def plain_loop(spec: ModelSpec, texts: Sequence[str]) -> Plain:
     """One document at a time: tokenize, forward pass, cross-entropy."""
     import torch
     from torch.nn.functional import cross_entropy
 
     lm = LanguageModels().load(spec, "float32")
-    torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
 
     def score(text: str) -> float:
         ids = lm.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:MAX_TOKENS]
@@ -109,7 +116,6 @@ def report(
     spec: ModelSpec,
     dtype: str,
     copies: Sequence[Sequence[str]],
-    threads: int | None,
     plain: tuple[float, float],
     means: dict[str, float],
 ) -> None:
@@ -123,7 +129,7 @@ def report(
         for n, months in enumerate(copies)
     ]
     began = clocks()
-    rows = [row for _, found in LocalCompute(threads).run(worker, tasks) for row in found]
+    rows = [row for _, found in LocalCompute().run(worker, tasks) for row in found]
     wall, cpu = (end - start for start, end in zip(began, clocks(), strict=True))
     found = {row["text_sha256"]: row for row in rows}
     computed = sum(row["tokens_computed"] for row in found.values())

@@ -7,6 +7,7 @@ finished, so that the caller can store them; a task that was lost with its worke
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -103,10 +104,12 @@ def distinct(tasks: Iterable[Task]) -> Iterator[Task]:
 
 
 def limit_inner_threads(workers: int) -> None:
-    """Give this thread its share of the cores for what torch computes in it."""
+    """Give this thread its share of the cores for what torch computes in it, or less where OMP_NUM_THREADS says so."""
     import torch
 
-    torch.set_num_threads(max(1, _cores() // workers))
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    share = max(1, _cores() // workers)
+    torch.set_num_threads(min(share, int(asked)) if asked.isdigit() and int(asked) > 0 else share)
 
 
 def _finished(running: dict[Future[Any], Task]) -> Iterator[tuple[Task, Any]]:
@@ -117,6 +120,4 @@ def _finished(running: dict[Future[Any], Task]) -> Iterator[tuple[Task, Any]]:
 
 
 def _cores() -> int:
-    import os
-
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
