@@ -1,5 +1,7 @@
 """The report of one model, put together from the published tables: what each method found, or why it says nothing."""
 
+from typing import Any
+
 from assets.probe import planned, stored_report
 from resources.warehouse import PublishedCopy, Warehouse
 from strandline.models import ModelSpec
@@ -44,22 +46,25 @@ def contamination(copy: PublishedCopy, model: str) -> str | None:
 
 
 def corpora(copy: PublishedCopy) -> str | None:
-    """How many copies of each resource each corpus holds."""
-    rows = copy.query(
-        "select corpus, resource, method, sum(weight) as copies, arg_max(month, weight) as busiest "
-        "from corpus.version_counts group by all order by all"
-    )
-    return "\n".join(_corpus_line(row) for row in rows.iter_rows(named=True)) or None
+    """What each corpus holds of each resource, how far known truth agrees, and why the cutoff is where it is."""
+    lines = [_copies_line(row) for row in copy.query("from corpus.copies_of_my_resource").iter_rows(named=True)]
+    lines += [_truth_line(row) for row in copy.query("from corpus.known_truth").iter_rows(named=True)]
+    told = copy.query("select sentence from corpus.explanations where sentence is not null order by all")
+    lines += told["sentence"].to_list()
+    return "\n".join(lines) or None
 
 
-def _cutoff_line(row: dict[str, object]) -> str:
+def _cutoff_line(row: dict[str, Any]) -> str:
     found = f"{row['month']} (95 %: {row['low95']} to {row['high95']})" if row["month"] else f"{row['status']}"
     why = f": {row['reason']}" if row["reason"] else ""
     return f"{row['resource']}, {row['estimator']} against {row['reference']}, {row['n_topics']} topics: {found}{why}"
 
 
-def _corpus_line(row: dict[str, object]) -> str:
-    return (
-        f"{row['corpus']} holds {row['copies']:.1f} copies of versions of {row['resource']} ({row['method']}), "
-        f"most of them of {row['busiest']:%Y-%m}"
-    )
+def _copies_line(row: dict[str, Any]) -> str:
+    copies = f"{row['n_copies']:.1f} copies of {row['resource']} ({row['n_exact_copies']:.0f} exact)"
+    return f"{row['corpus']} holds {copies} for {row['n_topics_with_copies']} of {row['n_topics_searched']} topics"
+
+
+def _truth_line(row: dict[str, Any]) -> str:
+    judged = f"{row['n_right']} of {row['n_judged']} in the span of {row['resource']} were given the right month"
+    return f"{row['corpus']}: of the documents whose version is known, {judged}; {row['n_outside']} lie outside it"
