@@ -31,7 +31,6 @@ def test_a_month_is_printed_only_where_one_was_found(tmp_path: Path) -> None:
         cutoff(
             "wiki",
             status="found",
-            is_finding=True,
             month=date(2020, 3, 1),
             low95=date(2020, 2, 1),
             high95=date(2020, 5, 1),
