@@ -232,7 +232,14 @@ def _words(result: SequentialTest, lower: SequentialTest) -> tuple[Word, str]:
         return "order_memorised", f"the published order is more likely than chance allows at level {alpha:g}"
     if result.log_floor > log(result.alpha):
         return "inconclusive", f"this budget cannot reach level {alpha:g}: use more shards or more permutations"
-    return "no_evidence", f"no evidence at level {alpha:g} that the published order is special to this model"
+    reason = f"no evidence at level {alpha:g} that the published order is special to this model"
+    if result.decision == "futile":
+        look = result.looks[-1]
+        own = look.pooled.p_value
+        reason += (
+            f"; given up after {look.n_permutations} shuffled orders a shard, where this look alone has p = {own:.2g}"
+        )
+    return "no_evidence", reason
 
 
 def _one_shard(base: Verdict, shard: ShardScores) -> Verdict:

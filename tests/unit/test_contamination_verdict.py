@@ -35,6 +35,7 @@ def test_a_memorised_order_is_called_so():
 def test_a_clean_model_gets_no_evidence_and_the_caution():
     verdict = judged(scored(-0.5))
     assert verdict.verdict == "no_evidence"
+    assert "given up after 2 shuffled orders a shard, where this look alone has p = 0." in verdict.reason
     text = verdict.summary()
     for part in ("no proof of a clean model", "another order", "rewordings", "smallest reachable", "order check"):
         assert part in text
