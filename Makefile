@@ -23,7 +23,7 @@ ui: $(VENV)/run.stamp             ## the Dagster UI on 127.0.0.1:3000
 	$(BIN)/python launch.py ui
 
 test: $(VENV)/dev.stamp           ## the whole suite
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(VENV)/dev.stamp          ## style, types and import contracts
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ from resources.http import Http, PermanentError, Reply
 from strandline.releases import Listed, Listing, Project, github, nodejs, npm, pypi, python_org
 
 T = TypeVar("T")
+PIP_SETTING = "global.index-url"
 YARN_ALIAS = "https://registry.yarnpkg.com"
 PUBLIC = {
     "STRANDLINE_NODEJS_URL": "https://nodejs.org/dist",
@@ -65,7 +66,7 @@ def configured(
     """
     env = os.environ if environment is None else environment
     ask = ask or _output
-    index = env.get("PIP_INDEX_URL") or ask([sys.executable, "-m", "pip", "config", "get", "global.index-url"])
+    index = env.get("PIP_INDEX_URL") or ask([sys.executable, "-m", "pip", "config", "list"])
     told = env.get("NPM_CONFIG_REGISTRY") or env.get("npm_config_registry")
     registry = told or ask(["npm", "config", "get", "registry"])
     public = {name: env.get(name) or default for name, default in PUBLIC.items()}
@@ -98,8 +99,19 @@ def _output(command: list[str]) -> str | None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (subprocess.SubprocessError, OSError):
         return None
-    line = done.stdout.strip()
-    return line if line.startswith(("http://", "https://")) else None
+    return _address(done.stdout)
+
+
+def _address(text: str) -> str | None:
+    """The address that a command printed: on a line of its own, or as pip lists its setting.
+
+    Not every version of pip finds a setting of PIP_CONFIG_FILE by name; all of them list it.
+    """
+    for line in text.splitlines():
+        value = line.removeprefix(f"{PIP_SETTING}=").strip().strip("'")
+        if value.startswith(("http://", "https://")):
+            return value
+    return None
 
 
 def _without_credentials(address: str, authorization: dict[str, str]) -> str:

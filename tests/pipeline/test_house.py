@@ -100,12 +100,13 @@ def test_a_check_judges_the_rows_of_its_own_partition_only(tmp_path: Path) -> No
     @table_asset("models.models", partitions_def=models)
     def one_model(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
         name = name_of(context.partition_key)
-        rows = pl.DataFrame({"model": [name], "partition_key": [context.partition_key], "is_listed": [name == "good"]})
+        row = {"model": name, "partition_key": context.partition_key, "is_listed": True, "backend": "openai"}
+        rows = pl.DataFrame([{**row, "family": name}])
         warehouse.open().replace("models.models", rows, where={"model": name})
         return materialized("models.models")
 
     gate = table_check(
-        "models.models", (Expect("ExpectColumnValuesToBeInSet", column="is_listed", value_set=[True]),), models
+        "models.models", (Expect("ExpectColumnValuesToBeInSet", column="family", value_set=["good"]),), models
     )
     instance = dg.DagsterInstance.ephemeral()
     add(instance, models, ["good", "bad/model:x"])

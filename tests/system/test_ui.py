@@ -22,7 +22,7 @@ from tests.fakes.openai_server import FakeOpenAIServer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CUTOFF = date(2023, 6, 15)
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("ui")]
 
 
 class Installation:

@@ -39,6 +39,10 @@ def scores(n: int, model: str = "m", start: int = 0) -> pl.DataFrame:
     )
 
 
+def resource(name: str, **more: object) -> dict[str, object]:
+    return {"resource": name, "kind": "panel", "max_tokens": 512, **more}
+
+
 def python(script: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", script, *arguments],
@@ -67,10 +71,10 @@ def test_replace_touches_only_its_partition(tmp_path: Path) -> None:
 
 def test_a_merge_updates_what_is_there_and_keeps_columns_it_does_not_bring(tmp_path: Path) -> None:
     store = warehouse(tmp_path)
-    store.merge("perplexity.scores", scores(2))
-    store.merge("perplexity.scores", scores(3).drop("mean_nll").with_columns(n_tokens=pl.lit(5)))
-    rows = store.query("select mean_nll, n_tokens from perplexity.scores order by text_sha256").rows()
-    assert rows == [(0.0, 5), (1 / 7, 5), (None, 5)]
+    store.merge("spans.resources", pl.DataFrame([resource("a", description="old"), resource("b", description="kept")]))
+    store.merge("spans.resources", pl.DataFrame([resource("b", max_tokens=256), resource("c")]))
+    rows = store.query("select resource, max_tokens, description from spans.resources order by resource").rows()
+    assert rows == [("a", 512, "old"), ("b", 256, "kept"), ("c", 512, None)]
 
 
 def test_all_changes_of_one_write_happen_or_none(tmp_path: Path) -> None:
