@@ -45,7 +45,8 @@ def _posterior(axis: Any, boundary: Boundary, mass: Sequence[Mass]) -> None:
     if boundary.low95 and boundary.high95:
         axis.axvspan(boundary.low95, boundary.high95, color="#4393c3", alpha=0.25, linewidth=0)
     axis.set_ylabel("probability")
-    axis.set_ylim(bottom=0)
+    peak, even = max((m.probability for m in mass), default=0.0), 1 / max(len(mass), 1)
+    axis.set_ylim(0, 1.05 * max(peak, even))  # mass below an even spread is no peak and must not look like one
     axis.set_title(f"{boundary.estimator}: {boundary.label} · {boundary.status}", loc="left", fontsize=9)
 
 
