@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 REPORTS = ROOT / "data" / "reports"
 
 
-def picture(figure: "Figure", *parts: str, folder: Path = REPORTS, dpi: int = 100) -> dict[str, dg.MetadataValue]:
+def picture(figure: "Figure", *parts: str, folder: Path | None = None, dpi: int = 100) -> dict[str, dg.MetadataValue]:
     """Save a figure and return the metadata that shows it.
 
     Args:
         figure: a matplotlib figure; it is not closed here, as figures made without pyplot need no closing.
         parts: folder and file name without ending, such as ``"probe", partition_key``.
-        folder: where reports are kept.
+        folder: where reports are kept; ``data/reports`` unless given.
         dpi: dots an inch; the picture travels inside the event log, so keep it small.
     """
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
-    file = folder.joinpath(*parts[:-1], f"{parts[-1]}.png")
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = _file(folder, parts, "png")
     file.write_bytes(buffer.getvalue())
     encoded = base64.b64encode(buffer.getvalue()).decode()
     return {
@@ -39,10 +38,17 @@ def picture(figure: "Figure", *parts: str, folder: Path = REPORTS, dpi: int = 10
     }
 
 
-def report_text(text: str, *parts: str, folder: Path = REPORTS, ending: str = "txt") -> dict[str, dg.MetadataValue]:
+def report_text(text: str, *parts: str, folder: Path | None = None, ending: str = "txt") -> dict[str, dg.MetadataValue]:
     """Save a text report and return the metadata that shows it word for word."""
-    file = folder.joinpath(*parts[:-1], f"{parts[-1]}.{ending}")
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = _file(folder, parts, ending)
     file.write_text(text, encoding="utf-8")
     shown = text if ending == "md" else f"```\n{text}\n```"
     return {"report": dg.MetadataValue.md(shown), "report_file": dg.MetadataValue.path(str(file))}
+
+
+def _file(folder: Path | None, parts: tuple[str, ...], ending: str) -> Path:
+    """Where a report is saved; the bar between the dimensions of a partition key is no character for a file name."""
+    *folders, name = (part.replace("|", "__") for part in parts)
+    file = (folder or REPORTS).joinpath(*folders, f"{name}.{ending}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
