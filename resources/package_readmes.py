@@ -164,6 +164,8 @@ class ReadmeSource:
         except FetchError as error:
             return *self._failed(error), None
         text = readme.clean(found) if found else ""
+        if readme.names_another_file(text):
+            return "redirect", f"the README only names another file: {text.strip()}", None
         return ("ok", None, text) if text else ("no_text", "the release has no README", None)
 
     def _failed(self, error: FetchError) -> tuple[str, str]:

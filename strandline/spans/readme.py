@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-CLEANER = "readme-1"
+CLEANER = "readme-2"
 PLACEHOLDER = "UNKNOWN"
 
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -30,6 +30,7 @@ RST_SUBSTITUTIONS = re.compile(r"^[ \t]*(?:\|[^|\n]+\|_{0,2}[ \t]*)+$", re.MULTI
 TAG = re.compile(
     r"</?(?:p|div|img|a|picture|source|br|h[1-6]|span|center|b|i|em|strong|sub|sup|kbd|code)(?:\s[^<>]*)?/?>", re.I
 )
+FILE_NAME = re.compile(r"[\w./-]+\.(?:md|rst|txt|markdown)", re.IGNORECASE)
 BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -107,6 +108,11 @@ def clean(readme: str) -> str:
         text = pattern.sub("", text)
     lines = (line.rstrip() for line in text.split("\n"))
     return BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
+
+
+def names_another_file(readme: str) -> bool:
+    """Whether a README is nothing but the path of another file, as a packaging fault leaves it behind."""
+    return FILE_NAME.fullmatch(readme.strip()) is not None
 
 
 def archive_end(tail: bytes, total: int) -> tuple[int, int] | None:

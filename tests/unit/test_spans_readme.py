@@ -198,6 +198,16 @@ def test_a_readme_is_read_from_a_wheel_wherever_its_metadata_stands(tmp_path: Pa
     ]
 
 
+def test_a_readme_that_only_names_another_file_is_a_redirect_and_no_text(tmp_path: Path) -> None:
+    files = {
+        "pkg-1.0-py3-none-any.whl": wheel("../README.md"),
+        "pkg-1.1-py3-none-any.whl": wheel("See ../README.md for more."),
+    }
+    found = list(versions(Index(files), tmp_path))
+    assert found[1] == ("redirect", "1.0", None)
+    assert found[2] == ("ok", "1.1", "See ../README.md for more.")
+
+
 def test_served_metadata_is_preferred_and_a_broken_wheel_is_a_row_with_its_reason(tmp_path: Path) -> None:
     files = {
         "pkg-1.0-py3-none-any.whl": b"never read",
