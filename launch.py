@@ -109,7 +109,7 @@ def rebuild(options: argparse.Namespace) -> None:
     from resources.configured import WarehouseResource
 
     aside = WarehouseResource().open().restore()
-    print(f"the warehouse was restored from the published copy; the old file is kept as {aside}; now `make run`")
+    print(f"it starts from the published copy (empty where none fits); the old file is {aside}; now `make run`")
 
 
 def _model(name: str | None) -> Any:

@@ -4,13 +4,12 @@ The list is ``data/benchmarks.csv``; what a file's bytes mean belongs to ``stran
 """
 
 import os
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import dagster as dg
 
 from resources.http import Http
-from resources.schema import ROOT
+from resources.places import rooted
 from resources.shelf import Shelf
 from strandline.contamination.benchmarks import MOST_BYTES, Benchmark, BenchmarkSpec, read_benchmark, read_specs
 
@@ -24,7 +23,7 @@ class BenchmarkListResource(dg.ConfigurableResource):
 
     def read(self) -> list[BenchmarkSpec]:
         """The listed benchmarks; ValueError names every faulty line."""
-        return read_specs((ROOT / Path(self.path).expanduser()).read_text(encoding="utf-8"))
+        return read_specs(rooted(self.path).read_text(encoding="utf-8"))
 
     def find(self, name: str) -> BenchmarkSpec:
         """The listed benchmark of that name; ValueError where it is not listed."""
@@ -60,7 +59,7 @@ def load_benchmark(spec: BenchmarkSpec, http: Http, shelf: Shelf) -> Benchmark:
     if is_remote(spec):
         name = f"{spec.location} {spec.version}"
         return read_benchmark(spec, shelf.read_or(name, lambda: _fetched(spec, http)))
-    file = ROOT / Path(spec.location).expanduser()
+    file = rooted(spec.location)
     try:
         return read_benchmark(spec, file.read_bytes())
     except OSError as error:

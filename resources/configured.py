@@ -5,7 +5,6 @@ Nothing is opened, created or fetched before a step asks for it.
 
 from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path
 
 import dagster as dg
 from pydantic import Field
@@ -18,8 +17,8 @@ from resources.contamination_settings import ContaminationResource
 from resources.corpora import CorpusListResource
 from resources.http import Http, Limits
 from resources.order_scorers import OrderScoringResource
+from resources.places import rooted
 from resources.reference_settings import ReferenceResource
-from resources.schema import ROOT
 from resources.span_settings import SpanListResource
 from resources.warehouse import Warehouse
 from strandline.models import ModelSpec
@@ -109,8 +108,3 @@ def defaults() -> dict[str, object]:
         "references": ReferenceResource(),
         "corpus_list": CorpusListResource(),
     }
-
-
-def rooted(path: str) -> Path:
-    """A path as users write it, relative to the project's root unless absolute."""
-    return ROOT / Path(path).expanduser()

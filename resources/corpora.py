@@ -22,7 +22,7 @@ import yaml
 
 from resources import corpus_environment
 from resources.corpus_readers import Record, reader_of
-from resources.schema import ROOT
+from resources.places import ROOT, rooted
 from strandline.corpus import BrokenRecord, Location
 from strandline.corpus.layouts import Layout
 from strandline.corpus.settings import CorpusPart, CorpusSpec, corpora_of
@@ -61,7 +61,7 @@ class CorpusListResource(dg.ConfigurableResource):
 
     def read(self) -> tuple[CorpusSpec, ...]:
         """The enabled corpora. ValueError names the file, the corpus and the setting that is wrong."""
-        file = ROOT / Path(self.path).expanduser()
+        file = rooted(self.path)
         try:
             return corpora_of(yaml.safe_load(file.read_text(encoding="utf-8")))
         except (yaml.YAMLError, ValueError) as error:
@@ -76,7 +76,7 @@ class CorpusListResource(dg.ConfigurableResource):
 
     def cache(self) -> Path:
         """Where indexes and finished matches are kept."""
-        return ROOT / Path(self.cache_dir).expanduser()
+        return rooted(self.cache_dir)
 
 
 def shards(spec: CorpusSpec) -> list[Shard]:
@@ -149,7 +149,7 @@ def _matching(corpus: str, part: CorpusPart, pattern: str) -> Iterator[Shard]:
 
 def _absolute(pattern: str) -> str:
     """A path as users write it, relative to the project's root unless absolute; addresses stay as they are."""
-    return pattern if "://" in pattern or "::" in pattern else str(ROOT / Path(pattern).expanduser())
+    return pattern if "://" in pattern or "::" in pattern else str(rooted(pattern))
 
 
 def _shown(address: str, pattern: str) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-ROOT = Path(__file__).resolve().parent.parent
+from resources.places import ROOT
+
 SCHEMA_DIR = ROOT / "sql" / "schema"
 MARTS_DIR = ROOT / "sql" / "marts"
 

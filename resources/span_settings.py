@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, datetime
-from pathlib import Path
 
 import dagster as dg
 import yaml
 
-from resources.schema import ROOT
+from resources.places import rooted
 from resources.span_sources import SOURCES
 from strandline.spans import Span
 from strandline.spans.settings import spans_of
@@ -22,7 +21,7 @@ class SpanListResource(dg.ConfigurableResource):
 
     def read(self, now: datetime | None = None) -> tuple[Span, ...]:
         """The enabled resources. ValueError names the file, the resource and the setting that is wrong."""
-        file = ROOT / Path(self.path).expanduser()
+        file = rooted(self.path)
         try:
             raw = yaml.safe_load(file.read_text(encoding="utf-8"))
             return spans_of(raw, tuple(SOURCES), read_topics, now or datetime.now(UTC))
@@ -32,7 +31,7 @@ class SpanListResource(dg.ConfigurableResource):
 
 def read_topics(path: str) -> list[str]:
     """The topics in a file: the `title` or `topic` column of a CSV file, else one a line."""
-    file = ROOT / Path(path).expanduser()
+    file = rooted(path)
     text = file.read_text(encoding="utf-8")
     if file.suffix != ".csv":
         return text.splitlines()
