@@ -15,6 +15,7 @@ from assets.partitions import models, name_of
 from assets.tables import materialized, table_asset
 from resources.compute_settings import ComputeResource
 from resources.configured import ModelListResource, WarehouseResource
+from resources.kept_paths import KeptPaths
 from resources.model_files import ModelLoadError
 from resources.remote_scoring import RemoteRefusedError
 from resources.text_scoring import Progress, pending, score_pending, scoring_of, spent
@@ -29,6 +30,12 @@ class ScoreConfig(dg.Config):
         default=None, description="float32, bfloat16, float16 or auto; None is the model's own entry."
     )
     tokens_per_pass: int | None = Field(default=None, ge=1, description="Tokens in one forward pass; None: 1024.")
+    kept_gigabytes: float = Field(
+        default=1.0,
+        ge=0,
+        description="Disk, for each model and limit, for what was computed of newest versions, so that the next month "
+        "costs only what changed; 0 keeps nothing.",
+    )
 
 
 @table_asset(
@@ -48,7 +55,8 @@ def scores(
     """Score every distinct text that the model has not scored yet, under each resource's token limit."""
     store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
     with _refusals_in_one_line():
-        scoring = scoring_of(spec, config.dtype, config.tokens_per_pass)
+        kept = KeptPaths(store.path.parent / "paths", int(config.kept_gigabytes * 1e9))
+        scoring = scoring_of(spec, config.dtype, config.tokens_per_pass, kept if kept.limit else None)
         missing = pending(store, scoring).height
         context.log.info(f"{spec.name}: {missing:,} texts to score in {scoring.dtype}")
         with tqdm(total=missing, desc=spec.name, unit=" texts", disable=None) as bar:

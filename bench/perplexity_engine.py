@@ -6,6 +6,9 @@ takes the cross-entropy. It is timed on a stated subset (topics and months at ev
 document is in it) and scaled to all copies; the engine does all of them. Both use all cores, or ``--threads`` of them.
 Wall time and processor time are both printed: the second, with one thread, is steadier where other programs run.
 
+Then a month is added to the others: changed texts once from their first change on, from what was kept of the versions
+before them, and once from nothing.
+
     python bench/perplexity_engine.py                           # fp32 and bf16
     python bench/perplexity_engine.py --topics 16 --threads 1   # quicker, and steady on a busy machine
 """
@@ -15,14 +18,17 @@ import json
 import lzma
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from resources.compute import LocalCompute, Task, WorkerSpec
+from resources.kept_paths import KeptPaths
 from resources.language_models import CACHE, LanguageModels
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
@@ -46,6 +52,7 @@ def main() -> None:
     print(f"plain loop, fp32: {wall:,.0f} s for all copies (processor {cpu:,.0f} s)")
     for dtype in options.dtypes:
         report(spec, dtype, copies, (wall, cpu), plain.means)
+    add_month(spec, copies)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -142,6 +149,56 @@ def report(
         f"  {plain[0] / wall:.1f} times faster by the clock, {plain[1] / cpu:.1f} by processor time (target {target}); "
         f"largest difference of mean_nll {difference:.1e} (limit {tolerance:g})"
     )
+
+
+def add_month(spec: ModelSpec, copies: Sequence[Sequence[str]]) -> None:
+    """Score every topic's last version but one, then the last with and without what was kept; print the ratio.
+
+    Versions are told apart by the tokens that are scored.
+    """
+    lm = LanguageModels().load(spec, "float32")
+    changed = []
+    for n, months in enumerate(copies):
+        ids = lm.token_ids(months, MAX_TOKENS)
+        last = next((i for i in range(len(months) - 1, 0, -1) if ids[i] != ids[i - 1]), None)
+        if last is not None:
+            changed.append((n, months[last - 1], months[last]))
+    with tempfile.TemporaryDirectory() as folder:
+        worker = WorkerSpec(
+            "resources.scoring_worker:text_worker",
+            {"spec": spec, "dtype": "float32", "cache": str(CACHE), "kept": KeptPaths(Path(folder), 10**10)},
+        )
+        plain = WorkerSpec(worker.factory, {**worker.kwargs, "kept": None})
+        run(worker, [(n, before) for n, before, _ in changed])
+        kept = sum(file.stat().st_size for file in Path(folder).rglob("*.safetensors"))
+        added = [(n, after) for n, _, after in changed]
+        nothing, resumed = run(plain, added), run(worker, added)
+    difference = max(abs(resumed.means[key] - mean) for key, mean in nothing.means.items())
+    print(
+        f"a new month, {len(changed)} changed texts, float32: {resumed.tokens:,} tokens computed instead of "
+        f"{nothing.tokens:,}; {nothing.cpu / resumed.cpu:.1f} times faster by processor time ({resumed.cpu:.1f} s "
+        f"instead of {nothing.cpu:.1f} s), {kept / 1e6:,.0f} MB kept; largest difference {difference:.1e}"
+    )
+
+
+class Run:
+    """Tokens and processor seconds of some texts, and their means."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]], cpu: float) -> None:
+        self.tokens, self.cpu = sum(row["tokens_computed"] for row in rows), cpu
+        self.means = {row["text_sha256"]: row["mean_nll"] for row in rows}
+
+
+def run(worker: WorkerSpec, texts: Sequence[tuple[int, str]]) -> Run:
+    """Score one text of each topic."""
+    tasks = []
+    for n, text in texts:
+        key = digest(text)
+        payload = {"texts": {key: text}, "max_tokens": MAX_TOKENS, "topics": [str(n)], "newest": {key: [str(n)]}}
+        tasks.append(Task(str(n), payload))
+    began = clocks()[1]
+    rows = [row for _, found in LocalCompute().run(worker, tasks) for row in found]
+    return Run(rows, clocks()[1] - began)
 
 
 def clocks() -> tuple[float, float]:

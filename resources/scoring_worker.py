@@ -4,32 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from resources.kept_paths import KeptPaths
 from resources.language_models import LanguageModels
 from strandline.models import ModelSpec
 from strandline.perplexity.engine import SCORER_VERSION, SLICE_ROWS, score_texts
+from strandline.perplexity.known_paths import KnownPaths
 from strandline.perplexity.scores import KnownScore
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 
 
 def text_worker(
-    spec: ModelSpec, dtype: str, cache: str, slice_rows: int = SLICE_ROWS
+    spec: ModelSpec, dtype: str, cache: str, slice_rows: int = SLICE_ROWS, kept: KeptPaths | None = None
 ) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
     """A worker for payloads of ``texts`` by digest and ``max_tokens``: the rows of ``perplexity.scores``.
 
-    A payload's ``known`` are earlier scores by the digest of their token ids.
+    A payload's ``known`` are earlier scores by the digest of their token ids. ``newest`` names the topics whose newest
+    version a text is; where paths are ``kept``, its own is there for the version after it.
     """
     models = LanguageModels(Path(cache))
     facts = model_facts(models, spec, dtype)
+    weights = sha256("\n".join([facts["weights_digest"], facts["dtype"], SCORER_VERSION]).encode()).hexdigest()[:16]
+
+    def known_paths(payload: Mapping[str, Any], device: str) -> KnownPaths | None:
+        if kept is None:
+            return None
+        files = kept.within(f"{weights} {payload['max_tokens']}")
+        found = (files.find(topic, device) for topic in payload.get("topics", ()))
+        return KnownPaths([path for path in found if path], payload.get("newest", {}), files.keep)
 
     def work(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
         known = {digest: KnownScore(**facts) for digest, facts in payload.get("known", {}).items()}
         lm = models.load(spec, dtype)
-        scores = score_texts(lm, payload["texts"], payload["max_tokens"], slice_rows, known)
+        paths = known_paths(payload, lm.device)
+        scores = score_texts(lm, payload["texts"], payload["max_tokens"], slice_rows, known, paths)
         return [row(asdict(score), facts) for score in scores]
 
     return work

@@ -15,6 +15,7 @@ from time import monotonic
 import polars as pl
 
 from resources.compute import Compute, Task, WorkerSpec
+from resources.kept_paths import KeptPaths
 from resources.language_models import CACHE, LanguageModels, default_device, resolved_dtype
 from resources.remote_scoring import SERVED, remote_digest
 from resources.warehouse import Warehouse
@@ -26,11 +27,23 @@ TEXTS_A_TASK = 16
 COMMIT_SECONDS = 1.0
 
 _PENDING = """
-with wanted as (
-    select revisions.text_sha256, resources.max_tokens, min(resource || ' ' || topic) as topic
+with versions as (
+    select
+        text_sha256,
+        max_tokens,
+        resource || ' ' || topic as topic,
+        kind = 'panel' and text_sha256 = arg_max(text_sha256, month) over (partition by resource, topic) as is_newest
     from spans.revisions
     join spans.resources using (resource)
-    where revisions.text_sha256 is not null
+    where text_sha256 is not null
+),
+wanted as (
+    select
+        text_sha256,
+        max_tokens,
+        min(topic) as topic,
+        coalesce(list_sort(list(distinct topic) filter (is_newest)), []) as newest_of
+    from versions
     group by all
 ),
 done as (
@@ -38,7 +51,7 @@ done as (
     from perplexity.scores
     where model = ? and dtype = ? and weights_digest = ? and scorer_version = ?
 )
-select text_sha256, max_tokens, topic
+select text_sha256, max_tokens, topic, newest_of
 from wanted
 anti join done using (text_sha256, max_tokens)
 order by max_tokens, topic, text_sha256
@@ -112,21 +125,31 @@ class Progress:
 
 
 def local_scoring(
-    spec: ModelSpec, dtype: str | None = None, slice_rows: int | None = None, cache: Path = CACHE
+    spec: ModelSpec,
+    dtype: str | None = None,
+    slice_rows: int | None = None,
+    cache: Path = CACHE,
+    kept: KeptPaths | None = None,
 ) -> Scoring:
-    """Scoring with weights that run on workers. Reads digests, not weights."""
+    """Scoring with weights that run on workers. Reads digests, not weights.
+
+    ``kept`` are the computed paths of newest versions, from which the next ones go on.
+    """
     chosen = resolved_dtype(dtype or spec.dtype, default_device())
     size = {} if slice_rows is None else {"slice_rows": slice_rows}
     worker = WorkerSpec(
-        "resources.scoring_worker:text_worker", {"spec": spec, "dtype": chosen, "cache": str(cache), **size}
+        "resources.scoring_worker:text_worker",
+        {"spec": spec, "dtype": chosen, "cache": str(cache), "kept": kept, **size},
     )
     return Scoring(spec.name, chosen, LanguageModels(cache).digest(spec), worker)
 
 
-def scoring_of(spec: ModelSpec, dtype: str | None = None, slice_rows: int | None = None) -> Scoring:
+def scoring_of(
+    spec: ModelSpec, dtype: str | None = None, slice_rows: int | None = None, kept: KeptPaths | None = None
+) -> Scoring:
     """How a listed model is scored: by weights on workers, or by an endpoint that returns prompt log-probabilities."""
     if spec.backend == "transformers":
-        return local_scoring(spec, dtype, slice_rows)
+        return local_scoring(spec, dtype, slice_rows, kept=kept)
     worker = WorkerSpec("resources.remote_scoring:remote_text_worker", {"spec": spec})
     return Scoring(spec.name, SERVED, remote_digest(spec), worker)
 
@@ -183,6 +206,10 @@ def _tasks(store: Warehouse, scoring: Scoring, missing: pl.DataFrame) -> Iterato
             "texts": {digest: by_digest[digest] for digest in digests},
             "max_tokens": max_tokens,
             "known": dict(known.iter_rows()),
+            "topics": rows["topic"].unique().sort().to_list(),
+            "newest": {
+                digest: topics for digest, topics in rows.select("text_sha256", "newest_of").iter_rows() if topics
+            },
         }
         named = "\n".join([scoring.weights_digest, scoring.dtype, str(max_tokens), *digests])
         yield Task(sha256(named.encode()).hexdigest(), payload)

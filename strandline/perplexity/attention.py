@@ -9,6 +9,7 @@ skips the masked half, keeps the scores in cache and never holds a square of the
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +30,17 @@ class TreeUnsupportedError(RuntimeError):
 
 @dataclass
 class TreePass:
-    """One slice on its way through the layers: ``carried`` comes in, ``next_carried`` is what the next slice needs."""
+    """One slice on its way through the layers: ``carried`` comes in, ``next_carried`` is what the next slice needs.
+
+    ``kept`` are buffer rows of whole paths whose keys and values the caller wants as well, in ``kept_carried``.
+    """
 
     piece: TreeSlice
     carried: Carried
     device: torch.device
+    kept: Mapping[int, torch.Tensor] = field(default_factory=dict)
     next_carried: Carried = field(default_factory=dict)
+    kept_carried: dict[int, Carried] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Put the gathered paths on the device once for all layers."""
@@ -142,4 +148,7 @@ def _with_carried(
     if len(tree_pass.next_rows):
         rows = tree_pass.next_rows
         tree_pass.next_carried[layer] = (key.index_select(1, rows), value.index_select(1, rows))
+    for path, wanted in tree_pass.kept.items():
+        layers = tree_pass.kept_carried.setdefault(path, {})
+        layers[layer] = (key.index_select(1, wanted), value.index_select(1, wanted))
     return key, value

@@ -10,12 +10,14 @@ from __future__ import annotations
 import copy
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from strandline.perplexity.known_paths import KnownPaths, Start, starts
 from strandline.perplexity.language_model import LanguageModel, ids_digest
 from strandline.perplexity.memory import is_out_of_memory
 from strandline.perplexity.prefix_tree import PrefixTree, Request
@@ -30,6 +32,9 @@ from strandline.perplexity.scores import (
     too_short,
 )
 from strandline.perplexity.self_check import self_check
+
+if TYPE_CHECKING:
+    from strandline.perplexity.tree_forward import PathState
 
 SCORER_VERSION = "1"
 SLICE_ROWS = 1024
@@ -48,14 +53,17 @@ class Scorer:
         self._slice_rows = slice_rows
         self._method = self_check(lm).method
 
-    def sequences(self, requests: Sequence[Request]) -> Iterator[SequenceScore]:
-        """One score for each distinct request, as they are finished. Raises ValueError for ids that do not fit."""
+    def sequences(self, requests: Sequence[Request], paths: KnownPaths | None = None) -> Iterator[SequenceScore]:
+        """One score for each distinct request, as they are finished. Raises ValueError for ids that do not fit.
+
+        With ``paths``, sequences go on from those that lie there, and leave there those that are wanted.
+        """
         self._validate(requests)
         wanted: dict[Ids, list[Request]] = {}
         for request in dict.fromkeys(requests):
             wanted.setdefault(request.ids, []).append(request)
         failed: list[Request] = []
-        for done in self._runs(list(requests)):
+        for done in self._runs(list(requests), paths):
             for request in wanted[done.ids]:
                 score = done.score(request, self.lm.dtype)
                 if score.status == "ok":
@@ -75,35 +83,56 @@ class Scorer:
         self._validate(sequences)
         filled = [*sequences, *[sequences[0]] * (size - len(sequences))]
         rows = sum(len(request.ids) for request in filled)
-        done = list(self._tree_runs(filled, rows, share=False)) if self._method == "tree" else self._one_batch(filled)
+        if self._method == "tree":
+            done = [one for one, _ in self._along(PrefixTree(filled, share=False), rows)]
+        else:
+            done = self._one_batch(filled)
         scores = [one.score(request, self.lm.dtype) for one, request in zip(done, sequences, strict=False)]
         failed = [score.request for score in scores if score.status != "ok"]
         again = {score.request: score for score in self._repeated(failed)}
         return [again.get(score.request, score) for score in scores]
 
-    def _runs(self, requests: list[Request]) -> Iterator[_Done]:
-        if self._method == "tree":
-            return self._tree_runs(requests, self._slice_rows, share=True)
-        return self._batch_runs([request.ids for request in requests])
+    def _runs(self, requests: list[Request], paths: KnownPaths | None = None) -> Iterator[_Done]:
+        if self._method != "tree":
+            yield from self._batch_runs([request.ids for request in requests])
+            return
+        for start in starts(requests, paths.known if paths else ()):
+            yield from self._from_path(start, paths)
 
-    def _tree_runs(self, requests: list[Request], rows: int, *, share: bool) -> Iterator[_Done]:
+    def _from_path(self, start: Start, paths: KnownPaths | None) -> Iterator[_Done]:
+        before, known = (start.path.ids, start.path.open()) if start.path else ((), None)
+        if known is not None and start.is_on_path:
+            for ids in {request.ids: None for request in start.requests}:
+                yield _Done(ids, known.sums[: len(ids)], "tree", len(ids), 0)
+            return
+        tree = PrefixTree(start.requests, before=before)
+        wanted = [place for place, ids in enumerate(tree.order) if paths and paths.is_wanted(ids)]
+        for place in wanted:
+            tree.expect_more(place)
+        for done, state in self._along(tree, self._slice_rows, known, wanted):
+            if paths and state is not None and math.isfinite(done.sums[-1]):
+                paths.keep(done.ids, state)
+            yield done
+
+    def _along(
+        self, tree: PrefixTree, rows: int, known: PathState | None = None, wanted: Collection[int] = ()
+    ) -> Iterator[tuple[_Done, PathState | None]]:
         from strandline.perplexity.tree_forward import TreeForward, tree_mode
 
         forward = TreeForward(self.lm)
-        tree = PrefixTree(requests, share=share)
-        state, row = forward.start(), 0
+        state, row = forward.start() if known is None else known.first(int(tree.depths[0])), 0
         with tree_mode(self.lm):
             while row < tree.n_rows:
                 piece = tree.slice(row, rows)
                 try:
-                    finished, state = forward.step(tree, piece, state)
+                    finished, state = forward.step(tree, piece, state, wanted)
                 except (RuntimeError, MemoryError) as error:
                     rows = _half(rows, error)
                     continue
                 row = piece.end
                 for done in finished:
                     ids = tree.order[done.index]
-                    yield _Done(ids, done.sums, "tree", tree.shared(done.index), rows)
+                    yield _Done(ids, done.sums, "tree", tree.shared(done.index), rows), done.state
 
     def _batch_runs(self, sequences: list[Ids]) -> Iterator[_Done]:
         from strandline.perplexity.plain_forward import length_batches
@@ -188,11 +217,12 @@ def score_texts(
     max_tokens: int,
     slice_rows: int = SLICE_ROWS,
     known: Mapping[str, KnownScore] | None = None,
+    paths: KnownPaths | None = None,
 ) -> Iterator[TextScore]:
     """Score texts by their digest, each distinct token sequence once; rows come as they are finished.
 
     ``known`` are earlier scores of the same model by the digest of their token ids: versions that differ only after
-    their first ``max_tokens`` tokens are not computed again.
+    their first ``max_tokens`` tokens are not computed again. ``paths`` are computed paths that texts may go on from.
     """
     known = known or {}
     by_request: dict[Request, list[TokenizedText]] = {}
@@ -204,7 +234,9 @@ def score_texts(
             yield known_score(text, found, max_tokens, lm.bos_id)
         else:
             by_request.setdefault(text.request, []).append(text)
-    for score in Scorer(lm, slice_rows).sequences(list(by_request)):
+            if paths:
+                paths.see(digest, text.request.ids)
+    for score in Scorer(lm, slice_rows).sequences(list(by_request), paths):
         for place, text in enumerate(by_request[score.request]):
             yield text_score(text, score, max_tokens, lm.bos_id, is_copy=place > 0)
 

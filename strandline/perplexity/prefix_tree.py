@@ -88,12 +88,16 @@ class PrefixTree:
     ``order`` are the distinct sequences as they stand in the stream, ``n_rows`` is the number of tokens to compute.
     Requests for the same ids are one; their tokens are scored from the smallest of their positions. With ``share``
     False every sequence is computed whole, repeats included, in the order given: a batch of always the same shape.
+
+    With ``before``, a path computed earlier, the tree starts where that path is left: its first rows have ancestors
+    that are not rows of the tree. All requests must then leave the path to one side (all by a smaller token than its
+    own, or all by a greater one or beyond its end).
     """
 
-    def __init__(self, requests: Sequence[Request], *, share: bool = True) -> None:
-        self.order, score_from = _distinct(requests) if share else _as_given(requests)
+    def __init__(self, requests: Sequence[Request], *, share: bool = True, before: Sequence[int] = ()) -> None:
+        self.order, score_from = _distinct(requests, tuple(before)) if share else _as_given(requests)
         arrays = [np.asarray(ids, dtype=np.int64) for ids in self.order]
-        self._branches = _branches(arrays, share=share)
+        self._branches = _branches(arrays, np.asarray(before, dtype=np.int64), share=share)
         self._ends = np.asarray([branch.end for branch in self._branches], dtype=np.int64)
         self.n_rows = int(self._ends[-1]) if arrays else 0
         self.tokens = _joined([a[b.shared :] for a, b in zip(arrays, self._branches, strict=True)])
@@ -102,7 +106,12 @@ class PrefixTree:
         self.is_scored = np.zeros(self.n_rows, dtype=bool)
         self._mark(score_from)
         self.is_parent = np.zeros(self.n_rows, dtype=bool)
-        self.is_parent[self._parents[self.is_scored]] = True
+        parents = self._parents[self.is_scored]
+        self.is_parent[parents[parents >= 0]] = True
+
+    def expect_more(self, index: int) -> None:
+        """Say that the sequence at this place of ``order`` is going to be gone on from: its end is a parent, too."""
+        self.is_parent[self._branches[index].end - 1] = True
 
     def shared(self, index: int) -> int:
         """Tokens that the sequence at this place of ``order`` shares with the one before it: saved work."""
@@ -153,39 +162,51 @@ class PrefixTree:
 
     def _mark(self, score_from: Sequence[int]) -> None:
         """Set the parent of every branch's first row and which rows are scored by at least one sequence."""
-        path = np.empty(max(map(len, self.order), default=0), dtype=np.int64)
+        path = np.full(max(map(len, self.order), default=0), -1, dtype=np.int64)
         for branch, first in zip(self._branches, score_from, strict=True):
             depth = branch.shared + branch.end - branch.begin
             path[branch.shared : depth] = np.arange(branch.begin, branch.end)
             self._parents[branch.begin] = path[branch.shared - 1] if branch.shared else -1
-            self.is_scored[path[first:depth]] = True
+            rows = path[first:depth]
+            self.is_scored[rows[rows >= 0]] = True
 
 
-def _distinct(requests: Sequence[Request]) -> tuple[list[tuple[int, ...]], list[int]]:
+def _distinct(requests: Sequence[Request], before: tuple[int, ...]) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Depth first, away from the path before: by growing tokens where the requests are greater, else by falling ones.
+
+    Either way a sequence stands before those that begin with it, so that each has at least one row of its own.
+    """
     first: dict[tuple[int, ...], int] = {}
     for request in requests:
         first[request.ids] = min(request.score_from, first.get(request.ids, request.score_from))
-    order = sorted(first)
+    less = {ids < before for ids in first} if before else {False}
+    if len(less) > 1 or any(before[: len(ids)] == ids for ids in first):
+        raise ValueError("sequences on both sides of the path computed before, or on it")
+    order = sorted(first, key=_falling) if less == {True} else sorted(first)
     return order, [first[ids] for ids in order]
+
+
+def _falling(ids: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(-token for token in ids)
 
 
 def _as_given(requests: Sequence[Request]) -> tuple[list[tuple[int, ...]], list[int]]:
     return [request.ids for request in requests], [request.score_from for request in requests]
 
 
-def _branches(arrays: Sequence[Ints], *, share: bool) -> list[_Branch]:
+def _branches(arrays: Sequence[Ints], before: Ints, *, share: bool) -> list[_Branch]:
     branches: list[_Branch] = []
     row = 0
-    before = np.empty(0, dtype=np.int64)
     for here in arrays:
-        shared = _common(before, here) if share else 0
+        shared = common_length(before, here) if share else 0
         branches.append(_Branch(row, row + len(here) - shared, shared))
         row += len(here) - shared
         before = here
     return branches
 
 
-def _common(one: Ints, other: Ints) -> int:
+def common_length(one: Ints, other: Ints) -> int:
+    """How many ids two sequences have in common from their beginning on."""
     n = min(len(one), len(other))
     differ = np.flatnonzero(one[:n] != other[:n])
     return int(differ[0]) if len(differ) else n

@@ -7,7 +7,7 @@ is carried from slice to slice, so that a slice of any size gives the same numbe
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,21 +27,33 @@ _SWITCH = threading.Lock()
 
 @dataclass(frozen=True)
 class PathState:
-    """What is carried along the open path: row i belongs to its token at depth i."""
+    """What is carried along a path: row i belongs to its token at depth i."""
 
     carried: Carried
     hidden: torch.Tensor
     log_normaliser: torch.Tensor
     sums: NDArray[np.float64]
 
+    def first(self, length: int) -> PathState:
+        """The state of the path's beginning."""
+        return PathState(
+            {layer: (key[:, :length], value[:, :length]) for layer, (key, value) in self.carried.items()},
+            self.hidden[:length],
+            self.log_normaliser[:length],
+            self.sums[:length],
+        )
+
 
 @dataclass(frozen=True)
 class PathSum:
-    """A finished sequence: place in the tree's order, and the running sum of negative log-likelihoods along its
-    path."""
+    """A finished sequence: place in the tree's order, and the running sum of negative log-likelihoods along its path.
+
+    ``state`` is that of the path, where it was asked for.
+    """
 
     index: int
     sums: NDArray[np.float64]
+    state: PathState | None = None
 
 
 class TreeForward:
@@ -60,27 +72,31 @@ class TreeForward:
         nothing = torch.empty(0, device=self._device)
         return PathState({}, nothing, nothing, np.empty(0))
 
-    def step(self, tree: PrefixTree, piece: TreeSlice, state: PathState) -> tuple[list[PathSum], PathState]:
-        """Compute one slice: the sequences that end in it, and the state for the next."""
-        with torch.inference_mode(), TreePass(piece, state.carried, self._device) as tree_pass:
+    def step(
+        self, tree: PrefixTree, piece: TreeSlice, state: PathState, kept: Collection[int] = ()
+    ) -> tuple[list[PathSum], PathState]:
+        """Compute one slice: the sequences that end in it, and the state for the next.
+
+        Sequences whose places in the tree's order are among ``kept`` come with their state; the tree must have been
+        told to expect more of them.
+        """
+        ends = {index: _keys_at(piece, last - piece.begin) for index, last in tree.ends_within(piece.begin, piece.end)}
+        wanted = {index: torch.from_numpy(ends[index]).to(self._device) for index in ends if index in kept}
+        with torch.inference_mode(), TreePass(piece, state.carried, self._device, wanted) as tree_pass:
             hidden = self._hidden(piece)
             if piece.carried:
                 hidden = torch.cat([state.hidden, hidden])
             log_normaliser = self._log_normaliser(piece, hidden, state)
             losses = self._losses(piece, hidden, log_normaliser)
-            rows = tree_pass.next_rows
             sums = _running_sums(piece, losses, state.sums)
-            finished = [
-                PathSum(index, sums[_keys_at(piece, last - piece.begin)])
-                for index, last in tree.ends_within(piece.begin, piece.end)
-            ]
-            following = PathState(
-                tree_pass.next_carried,
-                hidden.index_select(0, rows),
-                log_normaliser.index_select(0, rows),
-                sums[piece.next_path],
-            )
-        return finished, following
+
+            def along(rows: torch.Tensor, carried: Carried) -> PathState:
+                here = sums[rows.cpu().numpy()]
+                return PathState(carried, hidden.index_select(0, rows), log_normaliser.index_select(0, rows), here)
+
+            states = {index: along(rows, tree_pass.kept_carried[index]) for index, rows in wanted.items()}
+            finished = [PathSum(index, sums[keys], states.get(index)) for index, keys in ends.items()]
+            return finished, along(tree_pass.next_rows, tree_pass.next_carried)
 
     def _hidden(self, piece: TreeSlice) -> torch.Tensor:
         ids = torch.from_numpy(piece.tokens).to(self._device)[None]

@@ -11,13 +11,13 @@ from resources.compute_settings import ComputeResource
 from resources.configured import ModelListResource, WarehouseResource
 from resources.text_scoring import local_scoring, pending
 from strandline.models.keys import partition_key
-from strandline.perplexity.engine import Scorer
+from strandline.perplexity.engine import Scorer, score_texts
 from strandline.perplexity.scores import tokenized
 from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_language_model
 
 NAME = "tiny/llama"
-MONTHS = pl.date_range(pl.date(2021, 1, 1), pl.date(2021, 5, 1), "1mo", eager=True).to_list()
+MONTHS = pl.date_range(pl.date(2021, 1, 1), pl.date(2021, 7, 1), "1mo", eager=True).to_list()
 
 
 def text_of(topic: int, version: int) -> str:
@@ -97,11 +97,50 @@ def test_a_second_run_computes_no_token_and_loads_no_model(house, monkeypatch):
 def test_another_month_is_scored_alone(house):
     materialize(house)
     store = house[0].open()
-    filled(store, MONTHS)
+    filled(store, MONTHS[:5])
     new = pending(store, local_scoring(house[1].find(NAME)))
     before = store.query("select count(*) from perplexity.scores").item()
     assert 0 < new.height < before
     assert materialize(house)["scored_now"].value == new.height
+
+
+def prefixes(store, lm):
+    """The distinct prefixes of all texts as the model reads them."""
+    texts = store.query("select text from spans.texts where text != ''")["text"].to_list()
+    return {tuple(lm.with_bos(ids)[:n]) for ids in lm.token_ids(texts, 24) for n in range(1, len(ids) + 2)}
+
+
+def test_another_month_computes_only_its_new_prefixes(house):
+    lm, store = tiny_language_model("llama"), house[0].open()
+    assert materialize(house)["tokens_now"].value == len(old := prefixes(store, lm))
+    for count in (4, 5, 7):
+        filled(store, MONTHS[:count])
+        computed = materialize(house)["tokens_now"].value
+        assert computed == len(prefixes(store, lm) - old)
+        assert (computed > 0) == (count != 4)
+        old = prefixes(store, lm)
+    for text, mean in store.query(
+        "select text, mean_nll from perplexity.scores join spans.texts using (text_sha256)"
+    ).rows():
+        if text:
+            (alone,) = score_texts(lm, {"": text}, 24)
+            assert mean == pytest.approx(alone.mean_nll, abs=1e-4)
+
+
+def test_nothing_is_kept_on_disk_where_that_is_not_wanted(house):
+    materialize(house, {"kept_gigabytes": 0})
+    assert not (house[0].open().path.parent / "paths").exists()
+    lm, store = tiny_language_model("llama"), house[0].open()
+    old = prefixes(store, lm)
+    filled(store, MONTHS[:5])
+    assert materialize(house, {"kept_gigabytes": 0})["tokens_now"].value > len(prefixes(store, lm) - old)
+
+
+def test_articles_that_never_change_leave_nothing_on_disk(house):
+    store = house[0].open()
+    store.merge("spans.resources", pl.DataFrame([{"resource": "docs", "kind": "unpaired", "max_tokens": 24}]))
+    assert materialize(house)["tokens_now"].value > 0
+    assert not (store.path.parent / "paths").exists()
 
 
 def test_other_weights_under_the_same_name_are_scored_again(house, tmp_path):

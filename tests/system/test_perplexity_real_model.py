@@ -7,10 +7,12 @@ from itertools import islice
 
 import pytest
 
+from resources.kept_paths import KeptPaths
 from resources.language_models import LanguageModels
 from resources.model_files import ModelLoadError
 from strandline.models.spec import read_models
 from strandline.perplexity.engine import score_texts
+from strandline.perplexity.known_paths import KnownPaths
 from strandline.perplexity.self_check import self_check
 
 pytestmark = pytest.mark.slow
@@ -70,6 +72,24 @@ def test_scores_equal_the_plain_forward_pass(models, spec, texts):
     for key, text in texts.items():
         assert found[key].mean_nll == pytest.approx(plain_mean(lm, text), abs=1e-4)
         assert found[key].n_tokens == LIMIT
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("bfloat16", 0.02)])
+def test_going_on_from_what_was_kept_of_the_version_before_changes_no_score(
+    models, spec, texts, tmp_path, dtype, tolerance
+):
+    lm, files = models.load(spec, dtype), KeptPaths(tmp_path, 10**9)
+    before = None
+    for digest, text in islice(texts.items(), 7):
+        known = [path for path in [files.find("country", lm.device)] if path]
+        (score,) = score_texts(lm, {digest: text}, 256, paths=KnownPaths(known, {digest: ["country"]}, files.keep))
+        (alone,) = score_texts(lm, {digest: text}, 256)
+        assert score.mean_nll == pytest.approx(alone.mean_nll, abs=tolerance)
+        ids = lm.with_bos(lm.token_ids([text], 256)[0])
+        if before:
+            shared = next((n for n, (old, new) in enumerate(zip(before, ids, strict=False)) if old != new), len(ids))
+            assert score.tokens_computed == len(ids) - shared
+        before = ids
 
 
 def test_bfloat16_is_close_to_fp32(models, spec, texts):
