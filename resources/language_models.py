@@ -23,7 +23,7 @@ from resources.model_files import (
 )
 from resources.schema import ROOT
 from strandline.models import ModelSpec
-from strandline.perplexity.language_model import LanguageModel
+from strandline.perplexity.language_model import LanguageModel, without_trimming
 
 CACHE = ROOT / "data" / "cache" / "models"
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -148,7 +148,7 @@ def _assembled(
     given = {"revision": _pinned(spec)} if spec.source.startswith("hub:") else {}
     try:
         model = AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, dtype), **given)
-        tokenizer = AutoTokenizer.from_pretrained(where, **given)
+        tokenizer = without_trimming(AutoTokenizer.from_pretrained(where, **given))
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelLoadError(f"{spec.name} cannot be loaded: {first[0]}") from error

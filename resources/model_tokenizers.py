@@ -11,7 +11,7 @@ from resources.model_files import ModelLoadError, expanded_gguf, expanded_wheel
 from resources.reference_scores import Encoder
 from resources.schema import ROOT
 from strandline.models import ModelSpec
-from strandline.perplexity.language_model import token_ids
+from strandline.perplexity.language_model import token_ids, without_trimming
 
 
 def tokenizer_encoder(spec: ModelSpec, cache: Path = CACHE) -> Encoder:
@@ -46,7 +46,7 @@ def _tokenizer(spec: ModelSpec, cache: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(place, **given)
+        return without_trimming(AutoTokenizer.from_pretrained(place, **given))
     except (OSError, ValueError, KeyError, ImportError) as error:
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelLoadError(f"the tokenizer of {spec.name} cannot be loaded: {first[0]}") from error

@@ -77,6 +77,19 @@ def token_ids(tokenizer: Any, texts: Sequence[str], max_tokens: int | None = Non
     return found
 
 
+def without_trimming(tokenizer: Any) -> Any:
+    """The tokenizer, told to give every id of a text and no other.
+
+    Its file may ask for cutting and padding, which ``token_ids`` would then do unasked: a shorter limit than ours, and
+    scores of ids that are in no text.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        backend.no_truncation()
+        backend.no_padding()
+    return tokenizer
+
+
 def ids_digest(ids: Sequence[int]) -> str:
     """A short digest of token ids, so that a change of tokenization is seen: 16 hexadecimal digits."""
     return sha256(b"".join(int(i).to_bytes(4, "little") for i in ids)).hexdigest()[:16]

@@ -11,8 +11,9 @@ import pytest
 from resources import model_files
 from resources.language_models import LanguageModels, resolved_dtype
 from resources.model_files import ModelLoadError, gguf_facts, require_memory, weight_elements
+from resources.model_tokenizers import tokenizer_encoder
 from strandline.models import ModelSpec
-from tests.fakes.tiny_models import saved_tiny_model
+from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_tokenizer
 
 torch = pytest.importorskip("torch")
 
@@ -67,6 +68,18 @@ def test_one_model_is_held_and_let_go_of_for_another(models, folder, tmp_path):
 def test_the_shorter_context_counts(models, folder):
     assert models.load(spec_of(folder, context_length=16)).context_length == 16
     assert models.load(spec_of(folder, context_length=4096)).context_length == 64
+
+
+def test_cutting_and_padding_that_a_tokenizer_file_asks_for_do_not_happen(models, folder):
+    stored = json.loads((folder / "tokenizer.json").read_text())
+    cut = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    fill = {"strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None,
+            "pad_id": 1, "pad_type_id": 0, "pad_token": "</s>"}  # fmt: skip
+    (folder / "tokenizer.json").write_text(json.dumps({**stored, "truncation": cut, "padding": fill}))
+    texts = [" ".join(WORDS[:30]), "tide"]
+    wanted = [tiny_tokenizer()(text, add_special_tokens=False)["input_ids"][:20] for text in texts]
+    assert models.load(spec_of(folder)).token_ids(texts, 20) == wanted
+    assert tokenizer_encoder(spec_of(folder)).ids(texts, 20) == wanted
 
 
 def test_a_tokenizer_without_bos_has_none(models, tmp_path):
