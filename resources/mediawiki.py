@@ -128,6 +128,7 @@ class WikipediaSource:
     further names of those namespaces and of redirects, beside those the wiki tells."""
 
     cleaner = CLEANER
+    options = frozenset({"api", "maxlag", "file", "category", "redirect"})
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http = http
@@ -141,7 +142,7 @@ class WikipediaSource:
         wiki = MediaWiki(self._http, api, int(span.options.get("maxlag", 5)))
         try:
             names = _with_options(wiki.names(), span.options)
-            pages = _pages(wiki, list(todo), known)
+            pages = _pages(wiki, list(todo), span.topics, known)
         except TransientError as error:
             raise DeferredError(str(error)) from error
         with Capped("strandline.spans.wikitext:clean") as cleaner:
@@ -285,14 +286,13 @@ class _Reading:
             raise DeferredError(f"{self._failures} reads failed in a row, the last with: {error}") from error
 
 
-def _pages(wiki: MediaWiki, topics: Sequence[str], known: Known) -> list[Page]:
-    """The page of each topic: from what is known, else resolved; of two titles of one page the first keeps it."""
+def _pages(wiki: MediaWiki, topics: Sequence[str], listed: Sequence[str], known: Known) -> list[Page]:
+    """The page of each topic, known or resolved; of two listed titles of one page the first keeps it."""
     numbers = {topic: int(text) for topic in topics if (text := known.documents.get(topic, "")).isdigit()}
     resolved = {page.title: page for page in wiki.pages([topic for topic in topics if topic not in numbers])}
     pages = [resolved.get(topic) or Page(topic, page_id=numbers[topic], resolved=topic) for topic in topics]
-    return wikipedia.without_twins(
-        pages, {int(text): topic for topic, text in known.documents.items() if text.isdigit()}
-    )
+    owners = {int(text): topic for topic in listed if (text := known.documents.get(topic, "")).isdigit()}
+    return wikipedia.without_twins(pages, owners)
 
 
 def _without(page: Page, month: date, status: str, reason: str | None) -> Version:

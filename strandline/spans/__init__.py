@@ -14,6 +14,8 @@ from typing import Any
 
 TRANSIENT = frozenset({"failed", "deferred"})
 """Statuses that another run may change; every other status is final and is not fetched again."""
+RELATIVE = frozenset({"duplicate"})
+"""Statuses that say nothing of the document itself but of others that are listed beside it: told anew by each run."""
 
 
 class DeferredError(Exception):

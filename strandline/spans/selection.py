@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from hashlib import sha256
 
-from strandline.spans import TRANSIENT, Span, Version
+from strandline.spans import RELATIVE, TRANSIENT, Span, Version
 
 COMPLETE = frozenset({"ok", "short"})
 
@@ -41,8 +41,8 @@ class Known:
 
     @classmethod
     def of(cls, versions: Iterable[Version]) -> Known:
-        """Index versions; those of a transient status are as good as unknown."""
-        final = [version for version in versions if version.status not in TRANSIENT]
+        """Index versions; those of a transient status, or of one that depends on the list, are as good as unknown."""
+        final = [version for version in versions if version.status not in TRANSIENT | RELATIVE]
         return cls(
             {(version.topic, version.month): version for version in final},
             {version.content_id: version for version in final if version.content_id},

@@ -157,6 +157,17 @@ def test_a_page_that_was_made_again_is_found_under_its_new_id(tmp_path: Path) ->
     assert [(v.status, v.document) for v in source(handle, tmp_path, "3", known=known)] == [("ok", "3")]
 
 
+def test_a_title_whose_page_another_title_had_keeps_its_texts_once_that_one_is_taken_off_the_list(
+    tmp_path: Path,
+) -> None:
+    earlier = Version("old title", date(2019, 12, 1), "blank", "the page was blanked", document="3")
+    twin = Version("3", date(2020, 1, 1), "duplicate", "is the same page as old title")
+    known = Known.of([earlier, twin])
+    assert [(v.topic, v.status) for v in source(scripted("Some text."), tmp_path, "3", known=known)] == [("3", "ok")]
+    both = source(scripted("Some text."), tmp_path, "old title", "3", known=known)
+    assert {v.topic: v.status for v in both} == {"old title": "ok", "3": "duplicate"}
+
+
 def test_a_wiki_that_keeps_failing_is_left_alone(tmp_path: Path) -> None:
     broken = frozenset(str(n) for n in range(1, 13))
     found = source(scripted("Some text.", broken), tmp_path, *(str(n) for n in range(1, 13)))

@@ -23,7 +23,7 @@ ENTRY: dict[str, Any] = {
     "months": {"first": "2024-01", "last": "2024-02"},
     "topics": ["a"],
 }
-SOURCES = ("readme", "news")
+SOURCES = {"readme": frozenset({"index"}), "news": frozenset({"per_month"})}
 MONTHS = month_range(date(2024, 1, 1), date(2024, 3, 1))
 SPAN = Span("r", "readme", "panel", MONTHS, 512, topics=("a", "b"))
 
@@ -137,6 +137,11 @@ def test_transient_versions_are_as_good_as_unknown() -> None:
     assert {topic for topic, _ in known.versions} == {"a", "c"}
     assert known.open_months("b", MONTHS) == list(MONTHS)
     assert known.open_months("a", MONTHS) == list(MONTHS[1:])
+
+
+def test_which_of_two_names_is_the_double_is_told_anew_by_each_run() -> None:
+    known = Known.of([version("a"), version("b", "duplicate")])
+    assert known.open_months("b", MONTHS) == list(MONTHS)
 
 
 def test_the_last_name_of_a_document_is_remembered() -> None:
