@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -90,19 +91,30 @@ class PackageIndex:
 
     def _sdist_metadata(self, artifact: Artifact) -> bytes:
         archive = self._http.get(artifact.url, max_bytes=LARGEST_SDIST, store=False).content
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as members:
-            for member in members:
-                if member.isfile() and member.name.count("/") == 1 and member.name.endswith("/PKG-INFO"):
-                    source = members.extractfile(member)
-                    assert source is not None
-                    return source.read()
-        raise ValueError("the source archive holds no PKG-INFO")
+        try:
+            found = _package_info(archive)
+        except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"the source archive cannot be unpacked ({error})") from error
+        if found is None:
+            raise ValueError("the source archive holds no PKG-INFO")
+        return found
+
+
+def _package_info(archive: bytes) -> bytes | None:
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as members:
+        for member in members:
+            if member.isfile() and member.name.count("/") == 1 and member.name.endswith("/PKG-INFO"):
+                source = members.extractfile(member)
+                assert source is not None
+                return source.read()
+    return None
 
 
 class ReadmeSource:
     """READMEs of the packages that are the span's topics. Options: `index`, an address instead of pip's own."""
 
     cleaner = readme.CLEANER
+    options = frozenset({"index"})
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http, self._shelf = http, Shelf(cache_dir / "metadata")

@@ -136,12 +136,16 @@ def parse_index(payload: Any) -> tuple[Release, ...]:
 
     Raises ValueError for anything else. Files whose name gives no version are left out.
     """
-    from pypi_simple import ProjectPage
+    from pypi_simple import ProjectPage, UnsupportedRepoVersionError
 
     if not isinstance(payload, Mapping) or "files" not in payload:
         raise ValueError(f"not a project page of a package index: {str(payload)[:80]!r}")
     grouped: dict[str, list[Any]] = {}
-    for file in ProjectPage.from_json_data(payload).packages:
+    try:
+        page = ProjectPage.from_json_data(payload)
+    except UnsupportedRepoVersionError as error:
+        raise ValueError(f"a project page of a form that is not understood: {error}") from error
+    for file in page.packages:
         if file.version is not None:
             grouped.setdefault(file.version, []).append(file)
     return tuple(_release(version, files) for version, files in grouped.items())
@@ -185,7 +189,10 @@ def member_bytes(local: bytes, member: Member) -> bytes:
         return packed
     if member.method != 8:
         raise ValueError(f"{member.name}: packed by method {member.method}, which is not understood")
-    return zlib.decompress(packed, -15)
+    try:
+        return zlib.decompress(packed, -15)
+    except zlib.error as error:
+        raise ValueError(f"{member.name}: cannot be unpacked ({error})") from error
 
 
 def _zip64_end(tail: bytes, place: int) -> tuple[int, int] | None:

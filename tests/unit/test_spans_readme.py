@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import tarfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -117,6 +121,18 @@ def test_a_members_place_is_read_from_the_end_of_the_archive(comment: bytes) -> 
         readme.member_bytes(whole[member.offset : member.offset + 40], member)
 
 
+@given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=6))
+def test_a_damaged_wheel_gives_a_text_or_says_what_is_wrong(damage: list[tuple[float, int]]) -> None:
+    whole = bytearray(wheel("Hello " * 50))
+    for place, byte in damage:
+        whole[int(place * len(whole))] = byte
+    directory = readme.archive_end(bytes(whole), len(whole))
+    member = directory and readme.metadata_member(bytes(whole[directory[0] : directory[0] + directory[1]]))
+    if member:
+        with suppress(ValueError):
+            readme.readme_of(readme.member_bytes(bytes(whole[member.offset :]), member))
+
+
 def test_what_does_not_end_like_an_archive_has_no_directory() -> None:
     assert readme.archive_end(b"<html>" * 100, 600) is None
 
@@ -217,6 +233,48 @@ def test_served_metadata_is_preferred_and_a_broken_wheel_is_a_row_with_its_reaso
     found = list(versions(Index(files), tmp_path))
     assert found[1] == ("ok", "1.0", "Served")
     assert found[3] == ("unreadable", "1.1", None)
+
+
+def source_archive(member: str, text: str) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        info = tarfile.TarInfo(member)
+        info.size = len(text)
+        archive.addfile(info, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+def test_a_source_archive_is_read_and_a_damaged_one_is_a_row_with_its_reason(tmp_path: Path) -> None:
+    whole = source_archive("pkg-1.0/PKG-INFO", "Metadata-Version: 2.1\nName: pkg\nVersion: 1\n\nPacked")
+    files = {
+        "pkg-1.0.tar.gz": whole,
+        "pkg-1.1.tar.gz": whole[: len(whole) // 2],
+        "pkg-1.2.tar.gz": b"<html>not an archive</html>",
+        "pkg-1.3.tar.gz": gzip.compress(b"no archive either" * 100),
+    }
+    found = list(versions(Index(files), tmp_path))
+    assert found == [
+        ("not_created", "None", None),
+        ("ok", "1.0", "Packed"),
+        ("unreadable", "1.1", None),
+        ("unreadable", "1.2", None),
+        ("unreadable", "1.3", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {},
+        [],
+        {"files": "none"},
+        {"files": [{"filename": "x"}]},
+        {"meta": {"api-version": "9.0"}, "name": "x", "files": []},
+    ],
+)
+def test_what_is_no_project_page_is_refused(page: Any) -> None:
+    with pytest.raises(ValueError, match=r"project page|validation error"):
+        readme.parse_index(page)
 
 
 def test_an_unknown_package_is_missing_and_does_not_fail_the_others(tmp_path: Path) -> None:
