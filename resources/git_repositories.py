@@ -52,8 +52,8 @@ class Repository:
         return self._git("rev-parse", "refs/strandline/head").decode().strip()
 
     def commits(self, tip: str, similarity: int) -> list[git.Commit]:
-        """The branch's commits with their changes, oldest first."""
-        return git.parse_log(self._git(*git.log_arguments(tip, similarity)).decode("utf-8", "surrogateescape"))
+        """The branch's commits with their changes, oldest first; bytes of a path that are no UTF-8 are escaped."""
+        return git.parse_log(self._git(*git.log_arguments(tip, similarity)).decode("utf-8", "backslashreplace"))
 
     def blobs(self, names: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
         """The contents of these objects; those not here yet are fetched together first."""
@@ -75,6 +75,7 @@ class GitSource:
     `patterns`, `exclude`, `similarity` (of renames, in per cent), `web` (an address with `{commit}` and `{path}`)."""
 
     cleaner = git.CLEANER
+    options = frozenset({"repository", "branch", "patterns", "exclude", "similarity", "web"})
 
     def __init__(self, http: object, cache_dir: Path) -> None:
         self._cache_dir = cache_dir

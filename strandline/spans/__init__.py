@@ -47,7 +47,8 @@ class Version:
 
     `revision` and `revised_at` name the version in force; `document` is the source's own name of the document then
     (page id, path, address); `content_id` is the source's own name of the content, so that the same content is never
-    fetched twice. A version whose text is already stored carries `text_sha256` and `n_chars` but no `text`.
+    fetched twice. A version whose text is already stored carries `text_sha256` and `n_chars` but no `text`. Whatever a
+    source gives, a version's words can be stored.
     """
 
     topic: str
@@ -66,9 +67,21 @@ class Version:
     def __post_init__(self) -> None:
         if (self.status == "ok") == (self.text is None and self.text_sha256 is None):
             raise ValueError(f"{self.topic} {self.month}: the status {self.status!r} and its text do not fit")
+        for name in ("topic", "reason", "document", "url", "text"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, storable(value))
         if self.text is not None:
             object.__setattr__(self, "text_sha256", text_digest(self.text))
             object.__setattr__(self, "n_chars", len(self.text))
+
+
+def storable(text: str) -> str:
+    """The text as UTF-8 can hold it: halves of a character (broken JSON gives them) are replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def text_digest(text: str) -> str:

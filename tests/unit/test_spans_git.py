@@ -182,6 +182,15 @@ def test_two_files_swapping_names_keep_their_series(tmp_path: Path) -> None:
     assert texts(found, "b.md") == [other] * 6
 
 
+def test_a_path_that_is_no_utf_8_has_its_bytes_escaped(tmp_path: Path) -> None:
+    made = Made(tmp_path / "odd")
+    (made.folder / os.fsdecode(b"caf\xe9.md")).write_bytes(b"text")
+    made.commit("2019-12-20", {"plain.md": "other"})
+    found = read(made.folder, tmp_path, MONTHS[:1])
+    assert [(version.topic, version.text) for version in found] == [("caf\\xe9.md", "text"), ("plain.md", "other")]
+    assert all(version.topic.encode() for version in found)
+
+
 def test_an_unreachable_repository_defers_and_says_why(tmp_path: Path) -> None:
     with pytest.raises(DeferredError, match="git clone"):
         read(f"file://{tmp_path}/nowhere", tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -161,6 +162,13 @@ def test_failures_are_named_month_by_month_and_causes_told_once() -> None:
     months = [Month(m, "deferred", "busy", 0, 0) for m in MONTHS[:2]] + [Month(MONTHS[2], "ok", None, 1, 1)]
     assert describe_failures(months) == "2024-01, 2024-02 (deferred: busy)"
     assert describe_failures(months[2:]) is None
+
+
+def test_what_no_file_can_hold_is_replaced_before_it_is_stored() -> None:
+    broken = json.loads(r'"half \ud83d of it, \ud83d\ude00 whole"')
+    made = Version(broken, MONTHS[0], url=broken, text=broken)
+    assert made.text == made.topic == made.url == "half \ufffd of it, \U0001f600 whole"
+    assert made.text_sha256 == text_digest(str(made.text))
 
 
 def test_a_version_has_a_text_exactly_where_it_is_ok() -> None:
