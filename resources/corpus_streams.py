@@ -1,7 +1,8 @@
 """Compressed files as streams of lines that survive damage: what can be read is read, and every fault is located.
 
-Memory holds one chunk, or one line up to a limit. A file is recognised by its first bytes, not by its name. After a
-damaged gzip or zstd member the next member is sought, so that a file of many members loses one of them only.
+Memory holds one chunk, or one line up to a limit. A file is recognised by its first bytes, not by its name; where those
+are damaged, by whether what follows reads as text. After a damaged gzip or zstd member the next member is sought, so
+that a file of many members loses one of them only.
 """
 
 import bz2
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO
 CHUNK = 1 << 16
 LONGEST_LINE = 1 << 26
 _CAREFUL = 256
+_BLOCK, _MOST_CONTROLS = 4096, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,13 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
 
 
-_MEMBERS: dict[bytes, tuple[str, Callable[[], Any]]] = {
+MEMBERS: dict[bytes, tuple[str, Callable[[], Any]]] = {
     b"\x1f\x8b\x08": ("gzip", lambda: zlib.decompressobj(31)),
     b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
     b"\xfd7zXZ\x00": ("xz", lzma.LZMADecompressor),
     b"BZh": ("bzip2", bz2.BZ2Decompressor),
 }
+"""By its first bytes, the name of a compression and what unpacks one member of it."""
 
 
 def lines(file: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[Line]:
@@ -83,26 +86,37 @@ def _line(number: int, start: int, length: int, held: bytearray, longest: int) -
 def pieces(file: BinaryIO) -> Iterator[bytes | Fault]:
     """The decompressed bytes of a file, piece by piece, with a fault wherever bytes are damaged or missing."""
     stored = _Stored(file)
-    head = stored.peek(64)[:64]
+    head = stored.peek(64)
     if not head:
         yield Fault("empty", "the file is empty", 0)
         return
-    magic = next((magic for magic in _MEMBERS if head.startswith(magic)), None)
-    if magic is None and not _is_binary(head):
+    magic = _magic(head)
+    if magic is None and _reads_as_text(stored.peek(CHUNK)):
         while data := stored.take():
             yield data
         return
     if magic is None:
-        more = stored.seek_member(b"\x1f\x8b\x08")
-        rest = "reading goes on at the next gzip member" if more else "nothing in the file can be read"
+        magic = stored.seek_member(*MEMBERS)
+        rest = f"reading goes on at a {MEMBERS[magic][0]} member" if magic else "nothing in the file can be read"
         yield Fault("corrupt", f"the file begins neither with text nor with a known compression; {rest}", 0)
-        magic = b"\x1f\x8b\x08"
-    while stored.peek(1):
+    while magic is not None and stored.peek(1):
         yield from _member(stored, magic)
 
 
-def _is_binary(head: bytes) -> bool:
-    return any(byte < 9 or 13 < byte < 32 for byte in head)
+def _magic(head: bytes) -> bytes | None:
+    """How the members of a file begin; a zstd file may begin with a frame that holds no data."""
+    if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:
+        return b"\x28\xb5\x2f\xfd"
+    return next((magic for magic in MEMBERS if head.startswith(magic)), None)
+
+
+def _reads_as_text(data: bytes) -> bool:
+    """Whether some block has few control bytes; of packed data a tenth are."""
+    blocks = (data[start : start + _BLOCK] for start in range(0, max(1, len(data) - _BLOCK + 1), _BLOCK))
+    return any(sum(map(_IS_CONTROL.__getitem__, block)) <= _MOST_CONTROLS * len(block) for block in blocks)
+
+
+_IS_CONTROL = [byte < 9 or 13 < byte < 32 for byte in range(256)]
 
 
 class _Stored:
@@ -128,23 +142,24 @@ class _Stored:
         self._waiting = data + self._waiting
         self.offset -= len(data)
 
-    def seek_member(self, magic: bytes) -> bool:
-        """Go to the next start of a member, past at least one byte; False at the end of the file."""
+    def seek_member(self, *magics: bytes) -> bytes | None:
+        """Go to the next start of a member, past at least one byte, and tell which; None at the end of the file."""
+        longest = max(map(len, magics))
         self.take(1)
-        while len(self.peek(len(magic))) == len(magic):
+        while self.peek(longest):
             data = self.take()
-            place = data.find(magic)
-            if place >= 0:
-                self.give_back(data[place:])
-                return True
+            places = {data.find(magic): magic for magic in magics if magic in data}
+            if places:
+                self.give_back(data[min(places) :])
+                return places[min(places)]
             if self.peek(1):
-                self.give_back(data[1 - len(magic) :])
-        return False
+                self.give_back(data[1 - longest :])
+        return None
 
 
 def _member(stored: _Stored, magic: bytes) -> Iterator[bytes | Fault]:
     """One member of a compressed file, to its end or to its damage."""
-    name, member = _MEMBERS[magic]
+    name, member = MEMBERS[magic]
     unpacker = member()
     while True:
         data = stored.take()

@@ -1,12 +1,15 @@
 """WARC records that survive damage: each record, or what is wrong with it, with its byte offset in the stored file.
 
-Parsing is fastwarc's. It stops at the first damage and takes a record that ends early for a whole one, so here lengths
-and block digests are compared and, after damage, the next record is sought by its first bytes.
+Parsing is fastwarc's. It stops at the first damage, takes a record that ends early for a whole one and says nothing of
+a compressed one that is cut off by the file's end. So here lengths and block digests are compared, the last member is
+unpacked to its end and, after damage, the next record is sought by its first bytes.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+from resources.corpus_streams import CHUNK, MEMBERS
 
 _GZIP, _ZSTD, _PLAIN = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"WARC/1."
 _BLOCK = 1 << 20
@@ -59,6 +62,9 @@ def records(file: BinaryIO) -> Iterator[Found | Damage]:
                 if isinstance(found, Damage) and found.kind == "truncated":
                     break
             else:
+                damage = None if in_damage else _cut_off(file, magic, base if last is None else last)
+                if damage is not None:
+                    yield damage
                 return
         except OSError as error:
             at = _damaged_at(file, magic, base, last)
@@ -95,7 +101,12 @@ def _whole(record: Any, offset: int) -> Found | Damage:
     if digest.startswith("sha1:") and not record.verify_block_digest():
         return Damage(offset, "digest", "the record's bytes do not match its digest")
     kind = record.headers.get("WARC-Type")
-    content_type, body = _document(record, kind, block)
+    if kind is None:
+        return Damage(offset, "record", "the record does not say of what type it is")
+    try:
+        content_type, body = _document(record, kind, block)
+    except ValueError as error:
+        return Damage(offset, "http", str(error))
     return Found(
         offset=offset,
         record_id=record.headers.get("WARC-Record-ID"),
@@ -106,28 +117,71 @@ def _whole(record: Any, offset: int) -> Found | Damage:
     )
 
 
-def _document(record: Any, kind: str | None, block: bytes) -> tuple[str, bytes | None]:
-    """The type and payload of a record that holds a document: converted text, or a successful response of text."""
+def _document(record: Any, kind: str, block: bytes) -> tuple[str, bytes | None]:
+    """The type and payload of a record that holds a document: converted text, or a successful response of text.
+
+    ValueError where a response cannot be read.
+    """
     if kind == "conversion":
         return "text/plain; charset=utf-8", block
     if kind != "response" or not record.is_http:
         return "", None
     try:
         record.parse_http("all")
-        content_type = (record.http_headers.get("Content-Type") or "").lower()
-        if record.http_headers.status_code != 200 or not content_type.startswith(_TEXT_TYPES):
-            return content_type, None
-        return content_type, record.reader.read()
-    except OSError:
-        return "", None
+        status = record.http_headers.status_code
+        body = record.reader.read() if status == 200 else b""
+    except OSError as error:
+        raise ValueError(f"the page cannot be unpacked: {str(error)[:100]}") from None
+    if status is None:
+        raise ValueError("the response does not begin with a status")
+    content_type = (record.http_headers.get("Content-Type") or _untold(body)).lower()
+    return content_type, body if status == 200 and content_type.startswith(_TEXT_TYPES) else None
+
+
+def _untold(body: bytes) -> str:
+    """The type of a page whose server told none."""
+    start = body[:1024].lstrip().lower()
+    return "text/html" if start.startswith((b"<!doctype html", b"<html")) else ""
+
+
+def _cut_off(file: BinaryIO, magic: bytes, start: int) -> Damage | None:
+    """What the end of a compressed file cuts off, from the last member that is known; None where all are whole."""
+    if magic == _PLAIN:
+        return None
+    while True:
+        file.seek(start)
+        head = file.read(len(magic))
+        if not head or not magic.startswith(head):
+            return None
+        end = _member_end(file, magic, start)
+        if end is None:
+            return Damage(start, "truncated", "the file ends in the middle of this compressed record")
+        start = end
+
+
+def _member_end(file: BinaryIO, magic: bytes, start: int) -> int | None:
+    """Where a compressed member ends, None where the file ends or its bytes are damaged before that."""
+    member = MEMBERS[magic][1]()
+    file.seek(start)
+    while data := file.read(CHUNK):
+        try:
+            member.decompress(data)
+        except Exception:  # zlib.error and ZstdError share no base class
+            return None
+        if member.eof:
+            return file.tell() - len(member.unused_data)
+    return None
 
 
 def _damaged_at(file: BinaryIO, magic: bytes, base: int, last: int | None) -> int:
     """Where damage begins: the member or record after the last whole one."""
     if last is None:
         return base
-    following = _next_record(file, magic, last + 1)
-    return following if following is not None and magic != _PLAIN else last
+    if magic == _PLAIN:
+        return last
+    end = _member_end(file, magic, last)
+    following = _next_record(file, magic, last + 1) if end is None else end
+    return last if following is None else following
 
 
 def _next_record(file: BinaryIO, magic: bytes, start: int) -> int | None:

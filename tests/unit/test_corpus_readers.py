@@ -228,6 +228,29 @@ def test_a_file_whose_first_member_is_damaged_at_its_head_is_read_from_the_next_
     assert texts(found) == [json.loads(row)["text"] for row in ROWS[1:3]]
 
 
+@pytest.mark.parametrize(
+    "start", [b'{"text": "a \x01 b"}\n', b"\0" * 300 + b"\n"], ids=["a control character", "zeros"]
+)
+def test_a_text_file_damaged_at_its_head_is_read_from_the_next_line(start):
+    found = read(start + b"\n".join(ROWS) + b"\n")
+    assert texts(found) == [json.loads(row)["text"] for row in ROWS]
+    assert broken(found) == [("json", 1)]
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd", "xz", "bzip2"])
+def test_a_packed_file_damaged_at_its_head_is_read_from_the_next_member(name):
+    first, second = (COMPRESS[name](b"\n".join(rows) + b"\n") for rows in (ROWS[:200], ROWS[200:]))
+    found = read(b"\0" + first[1:] + second)
+    assert texts(found) == [json.loads(row)["text"] for row in ROWS[200:]]
+    assert broken(found) == [("corrupt", 1)]
+
+
+def test_a_zstd_file_may_begin_with_a_frame_that_holds_no_data():
+    skippable = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size"
+    packed = [skippable + COMPRESS["zstd"](row + b"\n") for row in ROWS]
+    assert texts(read(b"".join(packed))) == [json.loads(row)["text"] for row in ROWS]
+
+
 class Endless(io.RawIOBase):
     """A file of so many equal lines, made as it is read."""
 
@@ -402,6 +425,43 @@ def test_damaged_records_are_located_and_the_next_one_is_found():
     assert texts(found) == ["document 0", "document 2", "document 3"]
     (damage,) = [record for record in found if isinstance(record, BrokenRecord)]
     assert damage.location.offset == len(members[0])
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, COMPRESS["zstd"]], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("kept", [1, 2, 10, 150, -9, -1])
+def test_an_archive_that_ends_in_the_middle_of_a_compressed_record_says_so(pack, kept):
+    members = [pack(warc_record("conversion", f"document {n}".encode())) for n in range(3)]
+    found = read_warc(members[0] + members[1] + members[2][:kept])
+    assert texts(found)[:2] == ["document 0", "document 1"]
+    (damage,) = [record for record in found if isinstance(record, BrokenRecord)]
+    assert damage.location.offset == len(members[0]) + len(members[1])
+    assert damage.kind in ("truncated", "length", "corrupt")
+    assert len(broken(read_warc(members[0][:kept]))) == 1
+    assert broken(read_warc(b"".join(members))) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "kind"),
+    [
+        (response(PAGE, status="").replace(b"HTTP/1.1 \r\n", b"lost line\r\n"), "http"),
+        (warc_record("response", b"", **{"Content-Type": "application/http; msgtype=response"}), "http"),
+        (response(b"zz\r\n" + PAGE, content_type="text/html\r\nTransfer-Encoding: chunked"), "http"),
+        (response(b"\x1f\x8b\x08damaged" * 9, content_type="text/html\r\nContent-Encoding: gzip"), "http"),
+        (warc_record("conversion", b"whose is it").replace(b"WARC-Type: conversion\r\n", b""), "record"),
+    ],
+    ids=["no status", "empty", "chunks", "packing", "no type"],
+)
+def test_a_response_that_cannot_be_read_is_told_of_at_its_own_place(record, kind):
+    good = warc_record("conversion", b"the next one")
+    found = read_warc(good + record + good)
+    assert texts(found) == ["the next one"] * 2
+    (damage,) = [each for each in found if isinstance(each, BrokenRecord)]
+    assert (damage.kind, damage.location.position, damage.location.offset) == (kind, 2, len(good))
+
+
+def test_a_page_whose_server_told_no_type_is_known_by_how_it_begins():
+    untyped = response(PAGE).replace(b"Content-Type: text/html\r\n", b"X-Other-Header: nothing\r\n", 1)
+    assert "rivers and towns" in texts(read_warc(untyped))[0]
 
 
 def test_a_flipped_byte_is_noticed_by_the_digest():
