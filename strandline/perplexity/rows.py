@@ -21,6 +21,7 @@ from strandline.perplexity.differences import Floats
 from strandline.perplexity.figures import CurveLine
 from strandline.perplexity.panels import Panel, buckets_of, panel_of
 from strandline.perplexity.topic import TopicCutoffs, topic_cutoffs
+from strandline.spans.months import month_range
 
 TOPIC_REASONS = {
     "found": None,
@@ -110,7 +111,13 @@ def scored_resources(versions: pl.DataFrame) -> Iterator[ScoredResource]:
     """The resources of which the model has any score, by name."""
     for (name, kind), group in versions.group_by(["resource", "kind"], maintain_order=True):
         if group["mean_nll"].null_count() < group.height:
-            yield ScoredResource(str(name), str(kind), tuple(group["month"].unique().sort()), group)
+            yield ScoredResource(str(name), str(kind), _months(str(kind), group["month"]), group)
+
+
+def _months(kind: str, held: pl.Series) -> tuple[date, ...]:
+    """The months of the range. In an unpaired resource a month without any document counts: it is a gap in a series."""
+    months = tuple(held.unique().sort())
+    return month_range(months[0], months[-1]) if kind == "unpaired" else months
 
 
 def curve_rows(model: str, versions: pl.DataFrame, *, complete_cases: bool = True) -> pl.DataFrame:
@@ -125,7 +132,7 @@ def curve_rows(model: str, versions: pl.DataFrame, *, complete_cases: bool = Tru
             curve = panel_curve(panel_of(resource.versions, resource.months).values, complete_cases=complete_cases)
         else:
             curve = bucket_curve(buckets_of(resource.versions, resource.months))
-        held = resource.versions.group_by("month").len().sort("month")["len"].to_numpy()
+        held = dict(resource.versions.group_by("month").len().iter_rows())
         frames.append(
             pl.DataFrame(
                 {
@@ -133,7 +140,7 @@ def curve_rows(model: str, versions: pl.DataFrame, *, complete_cases: bool = Tru
                     "resource": resource.name,
                     "month": resource.months,
                     "n_documents": curve.n_documents,
-                    "n_excluded": held - curve.n_documents,
+                    "n_excluded": [held.get(month, 0) for month in resource.months] - curve.n_documents,
                     "mean_perplexity": curve.mean_perplexity,
                     "relative_perplexity": curve.relative,
                     "low95": curve.low95,

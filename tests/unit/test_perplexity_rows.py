@@ -52,6 +52,25 @@ def test_missing_values_are_null_and_never_nan() -> None:
     assert rows["relative_perplexity"].to_list() == [None, None, None]
 
 
+def test_a_month_in_which_nothing_was_published_is_a_gap_of_a_stream_and_does_not_close_up() -> None:
+    months = [date(2020 + m // 12, m % 12 + 1, 1) for m in range(36)]
+    rows = [(month, f"{month} {n}") for month in months if month != months[20] for n in range(6)]
+    held = pl.DataFrame(rows, schema=["month", "topic"], orient="row").with_columns(
+        resource=pl.lit("news"),
+        kind=pl.lit("unpaired"),
+        mean_nll=pl.lit(2.0),
+        text_sha256="topic",
+        token_digest="topic",
+    )
+    curve = curve_rows("m", held)
+    assert curve["month"].to_list() == months
+    assert curve.row(20, named=True)["mean_perplexity"] is None
+    assert curve.select("n_documents", "n_excluded").row(20) == (0, 0)
+    rise = cutoff_rows("m", held, {}).filter(pl.col("estimator") == "rise").row(0, named=True)
+    assert (rise["status"], rise["n_topics"]) == ("gaps", 0)
+    assert f"{months[20]:%Y-%m}" in rise["reason"]
+
+
 def test_resources_without_any_score_are_skipped() -> None:
     both = pl.concat([versions("r", "panel", {"a": [1.0, 1.0, 1.0]}), versions("s", "panel", {"a": [None] * 3})])
     assert [resource.name for resource in scored_resources(both)] == ["r"]
