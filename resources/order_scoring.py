@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from resources.remote_scoring import SERVED
 from resources.warehouse import Replace, Warehouse
 from strandline.contamination.levels import as_level
 from strandline.contamination.orderings import (
@@ -42,6 +43,7 @@ COMMIT_SECONDS = 1.0
 SENTINEL_TOLERANCE = 0.01
 SEPARATOR = "\n\n"
 FP32 = "float32"
+NOTHING_BETTER = (FP32, SERVED)
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,15 @@ class OrderBatch:
     size: int
 
 
+@dataclass(frozen=True)
+class _Published:
+    """A stored published order: its value, its number format, and what it has moved by when it was scored again."""
+
+    loglik: float | None
+    dtype: str
+    moved: float
+
+
 Scored = tuple[OrderBatch, Sequence[Sequence[SequenceScore]]]
 
 
@@ -176,7 +187,7 @@ def next_permutations(
     """The permutations to have next, or None once the design has decided.
 
     Where it has rejected, the reversed order is wanted too: whether that one stands out as well tells a reader whether
-    neighbours are alike.
+    neighbours are alike. Where values that are not finite leave one shard, it is tested by Besag and Clifford's rule.
     """
     scores = [scores_of(shard.index, stored.get(shard.index, {})) for shard in job.shards]
     whole = [shard.values for shard in scores if all(isfinite(value) for value in shard.values)]
@@ -186,7 +197,7 @@ def next_permutations(
         return list(range((DRAWS_AT_ONCE if design is None else first) + 1))
     if not whole:
         return None
-    reached, rejected = _looked(whole, design, alpha) if design else _drawn(whole[0], alpha)
+    reached, rejected = _looked(whole, design, alpha) if design and len(whole) > 1 else _drawn(whole[0], alpha)
     if reached is not None:
         return list(range(reached + 1))
     turned = all(REVERSED in stored.get(shard.index, {}) for shard in job.shards)
@@ -212,22 +223,23 @@ def score_orders(
 ) -> int:
     """Score those permutations of every shard that are not stored, and commit them as they come.
 
-    Beside later looks each published order is scored again. If its value has moved in half precision, the whole shard
-    is scored again in fp32: values are never averaged and the larger is never taken.
+    Beside later looks each published order is scored again. If its value has moved in half precision, or an order had
+    to be repeated in fp32 because half precision was not finite, the whole shard is scored again in fp32, so that all
+    its values have one format: values are never averaged and the larger is never taken.
     """
 
     def facts() -> dict[str, Any]:
         return {"device": scorer.device, "library_versions": scorer.libraries, "prefix_token": tokens.bos_id}
 
-    stored = stored_orders(store, job)
-    batches = _missing_batches(job, tokens, stored, _shards_in_float32(store, job), permutations)
+    stored, published = stored_orders(store, job), _published(store, job)
+    batches = _missing_batches(job, tokens, stored, _in_float32(published), permutations)
     moved: set[int] = set()
     pending: list[dict[str, Any]] = []
     committed, scored = monotonic(), 0
     try:
         for batch, parts in scorer.run(batches):
             rows = _rows(job, batch, parts, facts())
-            if not _sentinel_held(rows, stored.get(batch.shard.index, {}), batch.dtype):
+            if not _one_format(batch, parts) or not _sentinel_held(rows, published.get(batch.shard.index), batch.dtype):
                 moved.add(batch.shard.index)
                 continue
             pending, scored = pending + rows, scored + len(rows)
@@ -237,7 +249,7 @@ def score_orders(
         _commit(store, pending)
     for shard in job.shards:
         if shard.index in moved:
-            orders = sorted({*stored.get(shard.index, {}), *permutations})
+            orders = _shuffled(job, shard, sorted({*stored.get(shard.index, {}), *permutations}))
             again = scorer.run(order_batches(job, tokens, shard, orders, FP32))
             rows = [row for batch, parts in again for row in _rows(job, batch, parts, facts())]
             scored += len(rows)
@@ -282,8 +294,13 @@ def _missing_batches(
         if missing:
             todo = [*missing, CANONICAL] if CANONICAL in have and max(missing) > CANONICAL else missing
             dtype = FP32 if shard.index in exact else job.dtype
-            shuffled = batch_order(len(todo), job.order_digest, shard.index, max(missing), job.run_seed)
-            yield from order_batches(job, tokens, shard, [todo[i] for i in shuffled], dtype)
+            yield from order_batches(job, tokens, shard, _shuffled(job, shard, todo), dtype)
+
+
+def _shuffled(job: OrderJob, shard: Shard, orders: Sequence[int]) -> list[int]:
+    """The orders at random places, so that nothing about its place in a batch marks the published one."""
+    places = batch_order(len(orders), job.order_digest, shard.index, max(orders), job.run_seed)
+    return [orders[place] for place in places]
 
 
 def order_batches(
@@ -299,18 +316,25 @@ def order_batches(
         yield OrderBatch(key, shard, chosen, tuple(zip(*split, strict=True)), dtype, size)
 
 
-def _sentinel_held(rows: Sequence[dict[str, Any]], have: Mapping[int, float | None], dtype: str) -> bool:
+def _one_format(batch: OrderBatch, parts: Sequence[Sequence[SequenceScore]]) -> bool:
+    """Whether every value of the batch was computed in the batch's own format."""
+    return all(score.dtype == batch.dtype for part in parts for score in part)
+
+
+def _sentinel_held(rows: Sequence[dict[str, Any]], published: _Published | None, dtype: str) -> bool:
     """Whether the published order, where it was scored again, has kept its value; its row then keeps the first one.
 
-    In fp32 there is nothing better to turn to: the difference is kept, and values within it count as ties.
+    In fp32, and in whatever a server computes in, there is nothing better to turn to: the largest difference is kept,
+    and values within it count as ties.
     """
-    published = have.get(CANONICAL)
     for row in rows:
-        if row["permutation"] == CANONICAL and published is not None:
+        if row["permutation"] == CANONICAL and published is not None and published.loglik is not None:
             again = float("inf") if row["loglik"] is None else row["loglik"]
-            if judge_sentinel(published, again, SENTINEL_TOLERANCE) == "rescore" and dtype != FP32:
+            judged = judge_sentinel(published.loglik, again, SENTINEL_TOLERANCE)
+            if judged == "rescore" and dtype not in NOTHING_BETTER:
                 return False
-            row["loglik"], row["sentinel_difference"] = published, abs(again - published)
+            row["sentinel_difference"] = max(published.moved, abs(again - published.loglik))
+            row["loglik"] = published.loglik
     return True
 
 
@@ -349,14 +373,19 @@ def _row(job: OrderJob, shard: Shard, permutation: int, scores: Sequence[Sequenc
     }
 
 
-def _shards_in_float32(store: Warehouse, job: OrderJob) -> set[int]:
-    """Shards whose published order was computed in fp32: the rest of such a shard is too."""
+def _published(store: Warehouse, job: OrderJob) -> dict[int, _Published]:
+    """The stored published order of each shard."""
     rows = store.query(
-        f"select shard from {TABLE} where model = ? and benchmark = ? and settings_digest = ? "
-        f"and permutation = {CANONICAL} and dtype = '{FP32}'",
+        f"select shard, loglik, dtype, coalesce(sentinel_difference, 0) from {TABLE} "
+        f"where model = ? and benchmark = ? and settings_digest = ? and permutation = {CANONICAL}",
         [job.model, job.benchmark, job.settings_digest],
     )
-    return set(rows["shard"])
+    return {shard: _Published(*facts) for shard, *facts in rows.iter_rows()}
+
+
+def _in_float32(published: Mapping[int, _Published]) -> set[int]:
+    """Shards whose published order was computed in fp32: the rest of such a shard is too."""
+    return {shard for shard, found in published.items() if found.dtype == FP32}
 
 
 def _commit(store: Warehouse, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -121,23 +121,63 @@ def test_fp32_batches_are_not_filled_up(store: Warehouse) -> None:
     assert {(len(batch.orders), batch.size) for batch in scorer.batches} == {(3, 3)}
 
 
-def test_a_moved_sentinel_of_fp32_becomes_the_tolerance(store: Warehouse) -> None:
-    class Moving(ScriptedScorer):
-        def _score(self, request: Any, dtype: str, noise: int) -> Any:
-            return super()._score(request, dtype, noise=len(self.batches))
+class Moving(ScriptedScorer):
+    """Every value is off by ``noise`` times 0.3 nats, which a test changes between looks."""
 
-    scorer = Moving()
+    noise = 0
+
+    def _score(self, request: Any, dtype: str, noise: int) -> Any:
+        return super()._score(request, dtype, noise=self.noise)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "served"])
+def test_the_largest_move_of_a_sentinel_is_the_tolerance_where_there_is_no_better_format(
+    store: Warehouse, dtype: str
+) -> None:
+    scorer = Moving(dtype=dtype)
+    job = job_for(scorer)
+    tokens = tokens_of(job, TEXTS, scorer)
+    sql = (
+        "select shard, loglik, dtype, sentinel_difference as moved from contamination.order_logliks "
+        "where permutation = 0 order by shard"
+    )
+    score_orders(job, tokens, scorer, store, [0, 1, 2])
+    first = store.query(sql)
+    for noise, last in ((3, 5), (1, 19)):
+        scorer.noise = noise
+        score_orders(job, tokens, scorer, store, range(last + 1))
+        rows = store.query(sql)
+        assert rows["loglik"].to_list() == first["loglik"].to_list()
+        assert rows["moved"].to_list() == pytest.approx([0.9, 0.9, 0.9])
+    assert {batch.dtype for batch in scorer.batches} == set(rows["dtype"]) == {dtype}
+
+
+def test_a_shard_of_which_one_order_overflows_half_precision_is_scored_in_fp32_throughout(store: Warehouse) -> None:
+    class Overflowing(ScriptedScorer):
+        def _score(self, request: Any, dtype: str, noise: int) -> Any:
+            overflows = request.ids == (0, *tokens.joined(job.order(SHARDS[1], 2)))
+            return super()._score(request, "float32" if overflows else dtype, noise)
+
+    scorer = Overflowing(dtype="float16")
     job = job_for(scorer)
     tokens = tokens_of(job, TEXTS, scorer)
     score_orders(job, tokens, scorer, store, [0, 1, 2])
-    first = store.query("select shard, loglik from contamination.order_logliks where permutation = 0 order by shard")
     score_orders(job, tokens, scorer, store, range(6))
-    rows = store.query(
-        "select shard, loglik, sentinel_difference as moved from contamination.order_logliks where permutation = 0 "
-        "order by shard"
-    )
-    assert rows["loglik"].to_list() == first["loglik"].to_list()
-    assert rows["moved"].to_list() == pytest.approx([0.9, 0.9, 0.9])
+    rows = store.query("select distinct shard, dtype from contamination.order_logliks order by shard")
+    assert rows.rows() == [(0, "float16"), (1, "float32"), (2, "float16")]
+
+
+def test_the_published_order_sits_anywhere_also_when_a_shard_is_scored_again(store: Warehouse) -> None:
+    scorer = Moving(dtype="bfloat16")
+    shards = tuple(Shard(k, 2 * k, 2 * k + 2) for k in range(12))
+    job = job_for(scorer, shards)
+    tokens = tokens_of(job, TEXTS, scorer)
+    score_orders(job, tokens, scorer, store, [0, 1, 2])
+    scorer.noise = 1
+    score_orders(job, tokens, scorer, store, range(6))
+    again = [batch.orders for batch in scorer.batches if batch.dtype == "float32"]
+    assert len(again) == 12
+    assert len({orders.index(0) for orders in again}) > 1
 
 
 def test_a_design_asks_for_nothing_once_it_has_decided() -> None:
@@ -147,6 +187,8 @@ def test_a_design_asks_for_nothing_once_it_has_decided() -> None:
     assert next_permutations(job, flat, THREE_LOOKS, "0.05") is None
     broken = {k: {0: None, 1: -1.0, 2: -2.0} for k in range(3)}
     assert next_permutations(job, broken, THREE_LOOKS, "0.05") is None
+    alone = {k: {0: 0.0, 1: -1.0, 2: None if k else -2.0} for k in range(3)}
+    assert next_permutations(job, alone, THREE_LOOKS, "0.05") == list(range(23))
     one = job_for(ScriptedScorer(), SHARDS[:1])
     assert next_permutations(one, {}, None, "0.05") == list(range(21))
     best = {0: {k: 0.0 if k == 0 else -1.0 - k for k in range(21)}}
