@@ -180,7 +180,7 @@ def verdict_rows(
         "statistic": verdict.statistic,
         "p_value": verdict.p_value or None,
         "ln_p": verdict.log_p,
-        "resolution": verdict.resolution,
+        "resolution": verdict.resolution or None,
         "at_floor": verdict.at_floor,
         "stopped_early": verdict.stopped_early,
         "n_orders": stored.height,

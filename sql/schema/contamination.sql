@@ -185,8 +185,8 @@ comment on column contamination.tests.p_value is 'exact p-value, valid at any st
 comment on column contamination.tests.ln_p is 'natural logarithm of the p-value';
 comment on column contamination.tests.n_shards is 'shards tested';
 comment on column contamination.tests.n_permutations is 'shuffled orders a shard';
-comment on column contamination.tests.resolution is 'smallest reachable p: a p at the floor speaks of the budget';
-comment on column contamination.tests.at_floor is 'whether p is the smallest reachable one';
+comment on column contamination.tests.resolution is 'smallest p that the design can reach; NULL below the smallest double';
+comment on column contamination.tests.at_floor is 'whether p is the smallest that the orders scored until the stop could give: it then speaks of their number, not of a strength';
 comment on column contamination.tests.stopped_early is 'whether a look ended it before the last';
 comment on column contamination.tests.alpha is 'level of the verdict';
 comment on column contamination.tests.q_value is 'Benjamini-Hochberg over models and benchmarks, verdicts behind a passed order check only';
@@ -194,7 +194,7 @@ comment on column contamination.tests.order_check_p is 'p-value of the order che
 comment on column contamination.tests.permutation_group is 'all, or window:w';
 comment on column contamination.tests.n_orders is 'orderings scored';
 comment on column contamination.tests.n_tokens is 'tokens scored';
-comment on column contamination.tests.plan is 'the budget as printed before anything was spent';
+comment on column contamination.tests.plan is 'the budget as logged before anything was spent, without the time, which differs from run to run';
 comment on column contamination.tests.verdict is 'order_memorised, no_evidence, order_not_exchangeable, numerically_fragile, inconclusive; comparison';
 comment on column contamination.tests.reason is 'one plain sentence';
 comment on column contamination.tests.summary is 'the summary as printed, with what it cannot show';

@@ -72,6 +72,11 @@ class SequentialTest:
         return exp(self.log_p_any)
 
     @property
+    def log_floor_scored(self) -> float:
+        """ln of the smallest valid p that the looks done could have given, whatever the values were."""
+        return combine_looks([look.pooled.log_floor for look in self.looks], self.design.weights)
+
+    @property
     def n_permutations(self) -> int:
         """Shuffled orders per shard at the last look done."""
         return self.looks[-1].n_permutations if self.looks else 0

@@ -54,8 +54,9 @@ class Verdict:
     """The answer for one model and benchmark, with its evidence.
 
     ``log_p`` is the natural log of a p-value that is valid at any stop of the design; ``log_floor`` the log of the
-    smallest that the design can reach. Both are None where nothing could be tested. Where the verdict is
-    ``order_not_exchangeable`` the p-value measures an order preference, not contamination.
+    smallest that the design can reach, ``log_floor_scored`` of the smallest that the orders scored until it stopped
+    could give. All are None where nothing could be tested. Where the verdict is ``order_not_exchangeable`` the p-value
+    measures an order preference, not contamination.
     """
 
     model: str
@@ -67,6 +68,7 @@ class Verdict:
     statistic: float | None = None
     log_p: float | None = None
     log_floor: float | None = None
+    log_floor_scored: float | None = None
     n_permutations: int = 0
     stopped_early: bool = False
     order_p: float | None = None
@@ -92,8 +94,11 @@ class Verdict:
 
     @property
     def at_floor(self) -> bool:
-        """Whether p is the smallest reachable one: it then speaks of the budget, not of the strength of a memory."""
-        return self.log_p is not None and self.log_floor is not None and self.log_p <= self.log_floor + 1e-9
+        """Whether p is the smallest that the orders scored could give: it then speaks of their number, not of the
+        strength of a memory."""
+        if self.log_p is None or self.log_floor_scored is None:
+            return False
+        return self.log_p < 0 and self.log_p <= self.log_floor_scored + 1e-9
 
     def summary(self) -> str:
         """The text for a reader: numbers, verdict, what a floor means, what is assumed and what cannot be shown."""
@@ -106,7 +111,7 @@ class Verdict:
             lines.append(f"  {self._p_name()} = {_shown(self.log_p)} (smallest reachable: {_shown(self.log_floor)})")
         if self.at_floor:
             lines.append(
-                "  p is at the floor of this budget: more orders could make it smaller, it measures no strength"
+                "  p is at the floor of the orders scored: more of them could make it smaller, it measures no strength"
             )
         if self.order_p is not None:
             lines.append(f"  order check: p = {self.order_p:.4g} (permutation group: {self.group})")
@@ -213,6 +218,7 @@ def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesig
         statistic=result.looks[-1].pooled.statistic if result.looks else None,
         log_p=result.log_p_any if result.looks else None,
         log_floor=result.log_floor if result.looks else None,
+        log_floor_scored=result.log_floor_scored if result.looks else None,
         n_permutations=done,
         stopped_early=result.stopped_early,
         shard_tests=_shard_tests(shards, done, base.tolerance),
@@ -263,6 +269,7 @@ def _one_shard(base: Verdict, shard: ShardScores) -> Verdict:
         statistic=float(test.exceedances),
         log_p=None if p is None else log(p),
         log_floor=None if p is None else floor,
+        log_floor_scored=None if p is None else floor,
         n_permutations=test.draws,
         stopped_early=test.draws < BESAG_CLIFFORD_MOST and p is not None,
         shard_tests=_shard_tests([shard], test.draws, base.tolerance),

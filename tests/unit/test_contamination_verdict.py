@@ -61,7 +61,26 @@ def test_the_floor_is_read_as_a_budget():
     verdict = judged(shards, design=FIXED_19)
     assert verdict.at_floor
     assert verdict.resolution == pytest.approx(20.0**-4)
-    assert "floor of this budget" in verdict.summary()
+    assert "floor of the orders scored" in verdict.summary()
+
+
+def test_the_floor_of_an_early_stop_is_that_of_the_orders_scored():
+    """All eight published orders come first: the first look rejects at the smallest p that two orders can give."""
+    shards = [ShardScores(k, (0.0, -1.0, -2.0)) for k in range(8)]
+    verdict = judged(shards)
+    assert (verdict.verdict, verdict.n_permutations) == ("order_memorised", 2)
+    assert verdict.p_value == pytest.approx(3.0**-8 / 0.05)
+    assert verdict.p_value > 1000 * verdict.resolution
+    assert verdict.at_floor
+    assert "floor of the orders scored" in verdict.summary()
+    shards[0] = ShardScores(0, (0.0, 1.0, -2.0))
+    assert not judged(shards).at_floor
+
+
+def test_a_p_value_of_one_is_at_no_floor():
+    """Two shards cannot go below 1 at the first look: giving up there says nothing of a floor."""
+    verdict = judged([ShardScores(k, (0.0, 1.0, 2.0)) for k in range(2)])
+    assert (verdict.p_value, verdict.at_floor) == (1.0, False)
 
 
 def test_a_budget_that_cannot_reach_the_level_is_inconclusive():
