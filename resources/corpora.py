@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from hashlib import sha256
 from io import UnsupportedOperation
@@ -27,10 +27,12 @@ from strandline.corpus import BrokenRecord, Location
 from strandline.corpus.layouts import Layout
 from strandline.corpus.settings import CorpusPart, CorpusSpec, corpora_of
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Raise it when the same file would give other documents: every shard is then read again."""
 
-_STAMPS = ("size", "mtime", "LastModified", "last_modified", "ETag", "etag", "created", "md5", "content_md5")
+_STAMPS = (
+    "size", "mtime", "LastModified", "last_modified", "Last-Modified", "ETag", "etag", "created", "md5", "content_md5"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +136,17 @@ def _matching(corpus: str, part: CorpusPart, pattern: str) -> Iterator[Shard]:
 
     system, path = fsspec.core.url_to_fs(_absolute(pattern), **part.options)
     names = sorted(system.glob(path)) if any(sign in path for sign in "*?[") else [path]
-    found = [(name, system.info(name)) for name in names]
+    try:
+        found = [(name, system.info(name)) for name in names]
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"corpus {corpus}: no file matches {pattern} ({error})") from error
     files = [(name, info) for name, info in found if info.get("type") == "file"]
     if not files:
         raise FileNotFoundError(f"corpus {corpus}: no file matches {pattern}")
+    way = repr(replace(part, files=()))
     for name, info in files:
         location = _shown(system.unstrip_protocol(name), pattern)
-        stamp = [READER_VERSION, repr(part), *(str(info.get(key)) for key in _STAMPS)]
+        stamp = [READER_VERSION, way, *(str(info.get(key)) for key in _STAMPS)]
         digest = sha256("\x1f".join(stamp).encode()).hexdigest()[:24]
         yield Shard(
             corpus, location, part.layout, part.subcorpus, part.is_crawl, part.dump_month, digest, options=part.options

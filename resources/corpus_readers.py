@@ -67,16 +67,43 @@ def parquet(file: BinaryIO, name: str, layout: Layout, subcorpus: str | None) ->
         first, size = row, table.metadata.row_group(group).num_rows
         try:
             for batch in table.iter_batches(batch_size=512, row_groups=[group], columns=columns):
-                for record in batch.to_pylist():
+                for record in _records(batch):
                     row += 1
                     yield _row(record, Location(name, "row", row), layout, subcorpus)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        except (pa.ArrowException, OSError) as error:
             lost = f"rows {row + 1} to {first + size} of row group {group + 1} cannot be read: {_one_line(error)}"
             yield BrokenRecord(Location(name, "row", row + 1), "parquet", lost)
         row = first + size
 
 
-def _row(record: dict[str, Any], location: Location, layout: Layout, subcorpus: str | None) -> Record:
+def _records(batch: Any) -> Iterator[dict[str, Any] | UnicodeDecodeError]:
+    """The rows of a batch; a value that Python cannot hold costs itself, and bytes that are no text their row."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError, LookupError):
+        for place in range(batch.num_rows):
+            try:
+                yield {name: _value(batch.column(name)[place]) for name in batch.schema.names}
+            except UnicodeDecodeError as error:
+                yield error
+
+
+def _value(scalar: Any) -> Any:
+    """A value, None where Python has none such: days after the year 9999, times of a zone that does not exist."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError, LookupError):
+        return None
+
+
+def _row(
+    record: dict[str, Any] | UnicodeDecodeError, location: Location, layout: Layout, subcorpus: str | None
+) -> Record:
+    if isinstance(record, UnicodeDecodeError):
+        reason = f"byte {record.start} of a value is not UTF-8 ({record.reason})"
+        return BrokenRecord(location, "encoding", reason)
     try:
         return _document(parts(record, layout), location, subcorpus)
     except ValueError as error:

@@ -99,7 +99,7 @@ def parts(record: Any, chosen: Layout) -> Parts:
         text=text,
         source_id=_string(_first(record, chosen.source_id)),
         url=_url(record, chosen.url),
-        subcorpus=_string(_first(record, chosen.subcorpus)),
+        subcorpus=_subcorpus(_string(_first(record, chosen.subcorpus))),
         crawled_on=next((day for path in chosen.crawled_on if (day := as_day(_at(record, path)))), None),
     )
 
@@ -157,6 +157,12 @@ def _first(record: Mapping[str, Any], paths: tuple[str, ...]) -> Any:
 def _url(record: Mapping[str, Any], paths: tuple[str, ...]) -> str | None:
     found = (_string(_at(record, path)) for path in paths)
     return next((url for url in found if url and "://" in url), None)
+
+
+def _subcorpus(name: str | None) -> str | None:
+    """A name that goes on to a single file or line, as `cc/2023-06/en_head_0000.json.gz/line7`, ends with its crawl."""
+    crawl = None if name is None else _CRAWL.search(name)
+    return name if crawl is None else crawl[0]
 
 
 def _string(value: Any) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -77,7 +78,7 @@ def broken(records: list[Document | BrokenRecord]) -> list[tuple[str, int]]:
         (
             "redpajama",
             {"text": "t", "source": "cc/2023-06/en_head_0000.json.gz/line401859"},
-            ("t", None, "cc/2023-06/en_head_0000.json.gz/line401859", date(2023, 2, 6)),
+            ("t", None, "cc/2023-06", date(2023, 2, 6)),
         ),
         (
             "dolma",
@@ -331,6 +332,30 @@ def test_a_null_row_and_a_damaged_row_group_are_told_of_and_the_rest_read():
     assert "rows 11 to 20 of row group 2" in found[10].reason
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([1600000000, 10**15, None], pa.timestamp("s")),
+        pa.array([1600000000, -(10**13), None], pa.timestamp("s")),
+        pa.array([18518, 10**8, None], pa.date32()),
+        pa.array([1600000000, 1600000000, None], pa.timestamp("s", tz="Not/AZone")),
+    ],
+    ids=["late", "early", "days", "zone"],
+)
+def test_a_day_that_does_not_exist_costs_no_document(times):
+    table = pa.table({"content": ["a", "b", "c"], "timestamp": times})
+    found = read_parquet(parquet_bytes(table))
+    assert texts(found) == ["a", "b", "c"]
+    assert found[1].crawled_on in (None, date(2020, 9, 13))
+
+
+def test_a_row_whose_bytes_are_no_text_is_told_of_and_its_neighbours_read():
+    buffers = [None, pa.py_buffer(np.array([0, 1, 2, 3], dtype=np.int32).tobytes()), pa.py_buffer(b"a\xffc")]
+    found = read_parquet(parquet_bytes(pa.table({"content": pa.Array.from_buffers(pa.string(), 3, buffers)})))
+    assert texts(found) == ["a", "c"]
+    assert broken(found) == [("encoding", 2)]
+
+
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"not parquet at all", b"PAR1" + b"\0" * 50 + b"PAR1"])
 def test_a_file_that_is_no_parquet_is_one_broken_record(data):
     assert broken(read_parquet(data)) == [("parquet", 1)]
@@ -537,9 +562,24 @@ def test_a_corpus_is_read_over_http_and_from_an_object_store(served: str, tmp_pa
     assert any(record.location.file == f"{served}/a.jsonl.gz" for record in read)
 
 
-def test_a_pattern_without_files_is_an_error_and_an_unknown_format_a_row(tmp_path: Path):
-    with pytest.raises(FileNotFoundError, match="corpus c: no file matches"):
-        shards(CorpusSpec("c", parts=(CorpusPart(files=(str(tmp_path / "*.jsonl"),)),), resources=("r",)))
+def test_a_file_on_a_server_that_only_tells_when_it_was_changed_is_read_again(served: str, tmp_path: Path):
+    spec = CorpusSpec("c", parts=(CorpusPart(files=(f"{served}/a.jsonl",)),), resources=("r",))
+    keys = []
+    for row, changed in ((b'{"text": "one"}', 1_600_000_000), (b'{"text": "two"}', 1_600_000_060)):
+        (tmp_path / "a.jsonl").write_bytes(row)
+        os.utime(tmp_path / "a.jsonl", (changed, changed))
+        keys += [shard.key for shard in shards(spec)]
+    assert len(set(keys)) == 2
+
+
+@pytest.mark.parametrize("name", ["*.jsonl", "absent.jsonl"])
+def test_a_pattern_without_files_is_an_error_that_names_the_corpus(tmp_path: Path, served: str, name: str):
+    for folder in (tmp_path, served):
+        with pytest.raises(FileNotFoundError, match="corpus c: no file matches"):
+            shards(CorpusSpec("c", parts=(CorpusPart(files=(f"{folder}/{name}",)),), resources=("r",)))
+
+
+def test_a_file_of_an_unknown_format_is_a_row(tmp_path: Path):
     (tmp_path / "notes.docx").write_bytes(b"x")
     (shard,) = shards(CorpusSpec("c", parts=(CorpusPart(files=(str(tmp_path / "notes.docx"),)),), resources=("r",)))
     (only,) = read_shard(shard)
@@ -556,6 +596,9 @@ def test_a_shard_is_known_by_its_content_and_reading(tmp_path: Path):
 
     first = key()
     assert key() == first
+    (tmp_path / "b.jsonl").write_bytes(ROWS[0])
+    both = CorpusPart(files=(str(file), str(tmp_path / "b.jsonl")))
+    assert first in {shard.key for shard in shards(CorpusSpec("c", parts=(both,), resources=("r",)))}
     assert key(layout=LAYOUTS["refinedweb"]) != first
     file.write_bytes(ROWS[1] + ROWS[2])
     assert key() != first
