@@ -14,7 +14,7 @@ from resources.corpora import CorpusListResource
 from resources.corpus_topics import ResourceTopics
 from resources.warehouse import Replace, Warehouse
 from strandline.corpus.attribution_sentence import sentence
-from strandline.corpus.explanation import circular_shift_test, gap_shares, reweighted
+from strandline.corpus.explanation import calendar, circular_shift_test, gap_shares, reweighted
 from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.corpus.settings import CorpusSpec
 
@@ -77,15 +77,16 @@ def _reweightings(
     spec: CorpusSpec, topics: ResourceTopics, copies: Sequence[Copy], groups: dict[str, dict[str, str]]
 ) -> list[dict[str, object]]:
     typical = reweighted(copies, topics.months, groups) if copies else {}
+    axis = calendar(topics.months) if copies else []
     return [
         {
             "corpus": spec.corpus,
             "resource": topics.resource,
             "removed": kind,
             "n_groups": len(set(groups.get(kind, {}).values())),
-            "typical_month": topics.months[found.middle],
-            "bulk_from": topics.months[found.first],
-            "bulk_to": topics.months[found.last],
+            "typical_month": axis[found.middle],
+            "bulk_from": axis[found.first],
+            "bulk_to": axis[found.last],
         }
         for kind, found in typical.items()
     ] or [{"corpus": spec.corpus, "resource": topics.resource, "removed": "none", "n_groups": 0}]

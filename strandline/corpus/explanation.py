@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from strandline.corpus.histograms import Copy
+from strandline.spans.months import month_range
 
 FLAT = 0.4
 STALE_MONTHS = 3
@@ -152,7 +153,7 @@ def gap_shares(
 
     Args:
         copies: what was attributed; ties share a copy.
-        months: the months of the resource, in order.
+        months: the months of the resource, in order; where some are missing between them, they count as months too.
         reported: the month that is advertised for the resource.
         crawled: the sub-corpora that come from crawls; only their copies can be old crawl data.
         groups: the duplicate group of each document that has one.
@@ -160,7 +161,8 @@ def gap_shares(
     """
     if not copies:
         return GapShares("missing", "no copy of the resource was found", 0)
-    panels = _coalitions(copies, list(months), frozenset(crawled), groups)
+    months = calendar(months)
+    panels = _coalitions(copies, months, frozenset(crawled), groups)
     totals = panels.sum(axis=1)
     typical = typical_month(totals[0])
     if typical.last - typical.first + 1 >= max(2, FLAT * len(months)):
@@ -191,11 +193,19 @@ def gap_shares(
 def reweighted(
     copies: Sequence[Copy], months: Sequence[date], groups_by_kind: Mapping[str, Mapping[str, str]]
 ) -> dict[str, TypicalMonth]:
-    """The typical month after each class of duplicates counts once, each alone; `none` is the histogram as mined."""
-    found = {}
+    """The typical month after each class of duplicates counts once, each alone; `none` is the histogram as mined.
+
+    Places are those of `calendar(months)`.
+    """
+    found, axis = {}, calendar(months)
     for kind, groups in {"none": {}, **groups_by_kind}.items():
-        found[kind] = typical_month(_coalitions(copies, list(months), frozenset(), groups)[2].sum(axis=0))
+        found[kind] = typical_month(_coalitions(copies, axis, frozenset(), groups)[2].sum(axis=0))
     return found
+
+
+def calendar(months: Sequence[date]) -> list[date]:
+    """Every month from the first to the last, also those of which a resource has no version: gaps are counted in it."""
+    return list(month_range(months[0], months[-1]))
 
 
 def _standard_ranks(values: Sequence[float]) -> Weights | None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.corpus.attribution_sentence import sentence
-from strandline.corpus.explanation import circular_shift_test, gap_shares, reweighted, typical_month
+from strandline.corpus.explanation import calendar, circular_shift_test, gap_shares, reweighted, typical_month
 from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.spans.months import month_range
 
@@ -186,6 +186,15 @@ def test_a_copy_that_may_be_as_new_as_its_crawl_is_not_old():
         Copy(f"d{n}", f"t{n}", "crawl", (date(2019, 6, 1), date(2021, 5, 1)), date(2021, 6, 9)) for n in range(30)
     ]
     assert gap_shares(copies, MONTHS, DUMP, ["crawl"], {}).old_crawl == 0
+
+
+def test_a_gap_is_counted_in_months_of_the_calendar_also_where_a_resource_lacks_some():
+    sparse = [month for month in MONTHS if month.month in (6, 12)]
+    copies = copies_at(date(2019, 6, 1), 80, crawled_on=date(2021, 3, 15)) + copies_at(DUMP, 20, "wiki")
+    found = gap_shares(copies, sparse, DUMP, ["crawl"], {})
+    assert (found.typical, found.gap, found.old_crawl, found.remainder) == (date(2019, 6, 1), 24, 21, 3)
+    old = copies_at(date(2019, 6, 1), 30) + copies_at(date(2020, 12, 1), 30)
+    assert calendar(sparse)[reweighted(old, sparse, {})["none"].middle] == date(2019, 6, 1)
 
 
 def test_copies_without_a_typical_month_explain_nothing():
