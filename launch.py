@@ -17,6 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 HOME = ROOT / "data" / "dagster_home"
+LONGEST_REASON = 600
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -26,19 +27,21 @@ class CommandError(RuntimeError):
 
 def run(options: argparse.Namespace) -> int:
     """Date a model on real input, step by step, then publish and print the report; a failed step stops no other."""
-    from assets.automation import register_names
     from assets.first_look import steps
-    from resources.configured import defaults
 
-    resources, failed = defaults(), []
-    register_names(_instance(), resources["benchmark_list"], resources["corpus_list"])
-    for step in steps(_model(options.model).name):
+    model, failed = _model(options.model).name, []
+    benchmark, corpus = _first_or_named(options.benchmark, options.corpus)
+    _register()
+    for step in steps(model, benchmark, corpus):
         try:
             _execute(step.title, step.job, step.partition)
         except CommandError as error:
             failed.append(str(error))
+            print(f"  error: {error}", file=sys.stderr, flush=True)
     _published()
     report(options)
+    if failed:
+        print(f"\n{len(failed)} of the steps failed; the same command tries them again:", file=sys.stderr)
     for reason in failed:
         print(f"error: {reason}", file=sys.stderr)
     return 1 if failed else 0
@@ -46,7 +49,12 @@ def run(options: argparse.Namespace) -> int:
 
 def job(options: argparse.Namespace) -> None:
     """Run one job of the code location, with configuration as JSON, then publish."""
-    _execute(options.name, options.name, options.partition, json.loads(options.config))
+    try:
+        config = json.loads(options.config)
+    except ValueError as error:
+        raise CommandError(f"--config is not JSON: {error}") from None
+    _register()
+    _execute(options.name, options.name, options.partition, config)
     _published()
 
 
@@ -55,7 +63,10 @@ def plan(options: argparse.Namespace) -> None:
     from assets.report import plan_text
     from resources.configured import WarehouseResource
 
-    print(plan_text(WarehouseResource().open(), _model(options.model)))
+    store, spec = WarehouseResource().open(), _model(options.model)
+    if store.query("select 1 from releases.probe_items limit 1").is_empty():
+        _execute("dated releases and the questions made from them", "refresh_releases", None)
+    print(plan_text(store, spec))
 
 
 def report(options: argparse.Namespace) -> None:
@@ -89,9 +100,15 @@ def ui(options: argparse.Namespace) -> int:
 
 def calibrate(options: argparse.Namespace) -> None:
     """Run the estimators on planted truth, as far as that is missing, and print the summary."""
-    config: dict[str, Any] = {"only": options.only, "share": options.share}
-    if options.methods:
-        config["methods"] = options.methods
+    from assets.calibration import chosen
+
+    if not 0 < options.share <= 1:
+        raise CommandError(f"--share is {options.share}; it must lie above 0 and not above 1")
+    config: dict[str, Any] = {
+        "only": options.only,
+        "share": options.share,
+        "methods": chosen(options.methods or [], options.only),
+    }
     _execute("calibration on planted truth", "calibrate", None, {"ops": {"calibration_runs": {"config": config}}})
     _published()
     options.sql = "from calibration.recoveries order by estimator, scenario"
@@ -101,7 +118,9 @@ def calibrate(options: argparse.Namespace) -> None:
 def bench(options: argparse.Namespace) -> int:
     """Run the benchmarks in ``bench/`` one after the other; each prints its ratios."""
     scripts = sorted((ROOT / "bench").glob(f"{options.only or ''}*.py"))
-    return max((subprocess.call([sys.executable, str(script)]) for script in scripts), default=0)
+    if not scripts:
+        raise CommandError(f"no script in bench/ has a name that starts with {options.only!r}")
+    return max(subprocess.call([sys.executable, str(script)]) for script in scripts)
 
 
 def rebuild(options: argparse.Namespace) -> None:
@@ -115,42 +134,100 @@ def rebuild(options: argparse.Namespace) -> None:
 def _model(name: str | None) -> Any:
     from resources.configured import ModelListResource
 
-    listed = ModelListResource()
-    return listed.find(name) if name else listed.read()[0]
+    models = ModelListResource()
+    listed = [models.find(name)] if name else models.read()
+    if not listed:
+        raise CommandError(f"{models.path} lists no model; its comments show how to add one")
+    return listed[0]
+
+
+def _first_or_named(benchmark: str | None, corpus: str | None) -> tuple[str | None, str | None]:
+    """The benchmark and the corpus asked for, else the first of each list; None where a list is empty."""
+    from resources.configured import BenchmarkListResource, CorpusListResource
+
+    benchmarks, corpora = BenchmarkListResource(), CorpusListResource()
+    tested = benchmarks.find(benchmark) if benchmark else next(iter(benchmarks.read()), None)
+    mined = corpora.find(corpus) if corpus else next(iter(corpora.read()), None)
+    return tested and tested.benchmark, mined and mined.corpus
+
+
+def _register() -> None:
+    """Read every settings file, so that a mistake shows before anything is spent, and register what they list."""
+    from assets.automation import register_names
+    from resources.configured import defaults
+
+    resources: dict[str, Any] = defaults()
+    resources["span_list"].read()
+    resources["references"].listed()
+    register_names(_instance(), *(resources[name] for name in ("model_list", "benchmark_list", "corpus_list")))
 
 
 def _execute(title: str, job: str, partition: str | None, config: dict[str, Any] | None = None) -> None:
+    from dagster import DagsterError
+
     from assets.dead_runs import process_tag, settle_dead_runs
-    from definitions import defs
 
+    launched = _job(job, partition)
     settle_dead_runs(_instance())
-
     started = time.monotonic()
     print(f"· {title} …", file=sys.stderr, flush=True)
-    result = defs.resolve_job_def(job).execute_in_process(
-        instance=_instance(),
-        partition_key=partition,
-        run_config={**QUIET, **(config or {})},
-        raise_on_error=False,
-        tags=process_tag(),
-    )
+    try:
+        result = launched.execute_in_process(
+            instance=_instance(),
+            partition_key=partition,
+            run_config={**QUIET, **(config or {})},
+            raise_on_error=False,
+            tags=process_tag(),
+        )
+    except DagsterError as error:
+        raise CommandError(f"{title}: {_sentence(str(error))}") from error
     if any("ExecutionInterrupted" in str(event.event_specific_data) for event in result.all_events if event.is_failure):
         raise KeyboardInterrupt
     if not result.success:
-        raise CommandError(
-            f"{title}: run {result.run_id} of job {job} failed; `make ui` shows why (/runs/{result.run_id})"
-        )
+        raise CommandError(f"{title} failed: {_why(result)} (`make ui` shows the run: /runs/{result.run_id})")
     print(f"  done in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
 
+def _job(name: str, partition: str | None) -> Any:
+    """The job of that name, once it is clear that it exists and that the partition is one of its own."""
+    from dagster import TimeWindowPartitionsDefinition
+
+    from definitions import defs
+
+    named = {each.name for each in defs.resolve_all_job_defs()}
+    if name not in named:
+        shown = ", ".join(sorted(each for each in named if not each.startswith("__")))
+        raise CommandError(f"there is no job {name!r}; there are {shown}")
+    launched = defs.resolve_job_def(name)
+    by = launched.partitions_def
+    if by is None:
+        if partition:
+            raise CommandError(f"the job {name} has no partitions: leave --partition out")
+        return launched
+    keys = by.get_partition_keys(dynamic_partitions_store=_instance())
+    if partition not in keys and (partition or not isinstance(by, TimeWindowPartitionsDefinition)):
+        given = f"has no partition {partition!r}" if partition else "needs --partition"
+        raise CommandError(f"the job {name} {given}; there are {', '.join(keys[-10:]) or 'none'}")
+    return launched
+
+
 def _why(result: Any) -> str:
-    """The first failure of a run in one line: a step's error, or the check that did not pass."""
+    """The first failure of a run in one line: what the check found that blocks it, or a step's error."""
+    checks = [check for check in result.get_asset_check_evaluations() if check.blocking and not check.passed]
+    if checks:
+        return "; ".join(f"{check.asset_key.to_user_string()}: {check.description}" for check in checks)
     for event in result.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error
-            return f"{event.step_key}: {(error.cause or error).message.strip().splitlines()[0]}"
-    checks = [check for check in result.get_asset_check_evaluations() if not check.passed]
-    return "; ".join(str(check.description) for check in checks) or "the run failed"
+            return f"{event.step_key}: {_sentence((error.cause or error).message)}"
+    return "no step says why"
+
+
+def _sentence(message: str) -> str:
+    """An error's message in one line, without the name of its class where what follows is a sentence."""
+    text = " ".join(message.split())
+    name, _, rest = text.partition(": ")
+    return (rest if name.replace(".", "").isidentifier() and " " in rest else text)[:LONGEST_REASON]
 
 
 def _published() -> None:
@@ -184,16 +261,19 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
 
     def command(function: Any) -> argparse.ArgumentParser:
-        text = function.__doc__.splitlines()[0]
+        text = function.__doc__.splitlines()[0].replace("``", "")
         one = commands.add_parser(function.__name__, help=text, description=text)
         one.set_defaults(command=function)
         return one
 
     for function in (run, plan, report):
         command(function).add_argument("--model", help="a name in data/models.yaml; the first one by default")
+    running = commands.choices["run"]
+    running.add_argument("--benchmark", help="a name in data/benchmarks.csv; the first one by default")
+    running.add_argument("--corpus", help="a name in data/corpora.yaml; the first one by default")
     one_job = command(job)
     one_job.add_argument("name", help="for instance refresh_releases")
-    one_job.add_argument("--partition", help="a partition key")
+    one_job.add_argument("--partition", help="a partition key; a wrong one lists those that there are")
     one_job.add_argument("--config", default="{}", help="run configuration as JSON")
     command(query).add_argument("sql", help="a query in DuckDB's SQL")
     _ui_arguments(command(ui))
@@ -208,7 +288,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _ui_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="another address than loopback prints a warning")
-    parser.add_argument("--port", type=int, default=3000)
+    parser.add_argument("--port", type=int, default=3000, help="3000 by default")
     parser.add_argument("--read-only", action="store_true", help="no launching, no daemon")
 
 
@@ -220,13 +300,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must not burn a core that others need
     os.chdir(ROOT)
     try:
-        return int(options.command(options) or 0)
+        status = int(options.command(options) or 0)
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         print("interrupted; what was finished is kept, and the same command goes on from there", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"error: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        print(
+            f"error: {sys.executable} has no {error.name}: use .venv/bin/python, which `make run` sets up",
+            file=sys.stderr,
+        )
     except (RuntimeError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+    return 1
 
 
 if __name__ == "__main__":

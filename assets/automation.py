@@ -118,24 +118,31 @@ def _request(run: ModelRun) -> dg.RunRequest:
 @dg.sensor(
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Gives every listed benchmark and corpus its partition; launches nothing.",
+    description="Gives every listed model, benchmark and corpus its partition; launches nothing.",
 )
 def listed_names(
-    context: dg.SensorEvaluationContext, benchmark_list: BenchmarkListResource, corpus_list: CorpusListResource
+    context: dg.SensorEvaluationContext,
+    model_list: ModelListResource,
+    benchmark_list: BenchmarkListResource,
+    corpus_list: CorpusListResource,
 ) -> dg.SkipReason:
     """Register partitions for what the settings files list."""
     try:
-        new = register_names(context.instance, benchmark_list, corpus_list)
+        new = register_names(context.instance, model_list, benchmark_list, corpus_list)
     except (OSError, ValueError) as error:
         return dg.SkipReason(str(error))
     return dg.SkipReason(f"new partitions: {', '.join(new)}" if new else "every listed name has its partition")
 
 
 def register_names(
-    instance: dg.DagsterInstance, benchmark_list: BenchmarkListResource, corpus_list: CorpusListResource
+    instance: dg.DagsterInstance,
+    model_list: ModelListResource,
+    benchmark_list: BenchmarkListResource,
+    corpus_list: CorpusListResource,
 ) -> list[str]:
-    """Add the partitions of the listed benchmarks and corpora; returns the keys that are new."""
+    """Add the partitions of the listed models, benchmarks and corpora; returns the keys that are new."""
     return [
+        *add(instance, models, [spec.name for spec in model_list.read()]),
         *add(instance, benchmarks, [spec.benchmark for spec in benchmark_list.read()]),
         *add(instance, corpora, [spec.corpus for spec in corpus_list.read()]),
     ]

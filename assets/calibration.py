@@ -5,7 +5,7 @@ to as many processes as there are cores and are stored in batches, so that an in
 was.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from importlib import import_module
@@ -64,13 +64,30 @@ def calibration_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult
     return materialized("calibration.recoveries", scenarios=len(rows))
 
 
+def chosen(methods: Sequence[str], only: str = "") -> list[str]:
+    """The families to run, all where none is named; ValueError where one is unknown or no scenario is named so."""
+    if unknown := sorted(set(methods) - set(SIMULATIONS)):
+        raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(SIMULATIONS)}")
+    families = list(methods or SIMULATIONS)
+    names = [f"{each.estimator}/{each.name}" for family in families for each in scenarios(family)]
+    if not any(only in name for name in names):
+        raise ValueError(f"no scenario has {only!r} in its name; there are {', '.join(names)}")
+    return families
+
+
+def scenarios(method: str) -> Sequence[Scenario]:
+    """The planted worlds of a family."""
+    found: Sequence[Scenario] = import_module(f"strandline.{method}.simulation").scenarios()
+    return found
+
+
 def missing(store: Warehouse, config: CalibrationConfig) -> list[tuple[str, Scenario, int]]:
     """The runs that the configuration asks for and the warehouse does not hold."""
     known = set(store.query("select estimator, scenario, seed from calibration.runs").iter_rows())
     return [
         (method, scenario, seed)
         for method in config.methods
-        for scenario in import_module(f"strandline.{method}.simulation").scenarios()
+        for scenario in scenarios(method)
         if config.only in f"{scenario.estimator}/{scenario.name}"
         for seed in range(config.first_seed, config.first_seed + max(1, round(scenario.n_runs * config.share)))
         if (scenario.estimator, scenario.name, seed) not in known

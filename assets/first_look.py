@@ -9,9 +9,6 @@ import dagster as dg
 
 from assets.partitions import key_for
 
-OWN_BENCHMARK = "tideline"
-OWN_CORPUS = "environment"
-
 
 @dataclass(frozen=True)
 class Step:
@@ -22,18 +19,24 @@ class Step:
     partition: str | None = None
 
 
-def steps(model: str) -> list[Step]:
-    """The sequence for one model of ``data/models.yaml``."""
+def steps(model: str, benchmark: str | None, corpus: str | None) -> list[Step]:
+    """The sequence for one listed model, with one listed benchmark and corpus where there are any."""
     key = key_for(model)
-    leak = dg.MultiPartitionKey({"model": key, "benchmark": key_for(OWN_BENCHMARK)})
     return [
         Step("what is known about models", "describe_models"),
         Step("dated releases and the questions made from them", "refresh_releases"),
         Step(f"release probe of {model}", "date_models", key),
         Step("versioned documents", "read_spans"),
         Step(f"perplexity of {model} and its effective cutoffs", "score_models", key),
-        Step(f"the order of {OWN_BENCHMARK}", "read_benchmarks", key_for(OWN_BENCHMARK)),
-        Step(f"contamination of {model} by {OWN_BENCHMARK}", "test_contamination", str(leak)),
-        Step(f"what the corpus {OWN_CORPUS} holds", "mine_corpora", key_for(OWN_CORPUS)),
+        *(_leak(key, model, benchmark) if benchmark else []),
+        *([Step(f"what the corpus {corpus} holds", "mine_corpora", key_for(corpus))] if corpus else []),
         Step("pictures", "draw_exhibits"),
+    ]
+
+
+def _leak(key: str, model: str, benchmark: str) -> list[Step]:
+    both = dg.MultiPartitionKey({"model": key, "benchmark": key_for(benchmark)})
+    return [
+        Step(f"the order of {benchmark}", "read_benchmarks", key_for(benchmark)),
+        Step(f"contamination of {model} by {benchmark}", "test_contamination", str(both)),
     ]

@@ -72,7 +72,7 @@ def probe_answers(
     store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
     budget = Budget(config.max_questions, config.max_tokens, config.max_cost)
     run, policy, stored = standing(store, spec, Settings(config.policy, config.seed))
-    ahead = plan(policy, stored, budget, reply_tokens=_reply_tokens(spec)).text()
+    ahead = _plan(spec, policy, stored, budget).text()
     context.log.info(f"plan for {spec.name}\n{ahead}")
     recorder = Recorder(store, run, stored)
     session = _ask(context, spec, asking, policy, recorder, budget)
@@ -95,11 +95,14 @@ def standing(reader: Reader, spec: ModelSpec, settings: Settings) -> tuple[Run, 
 def planned(reader: Reader, spec: ModelSpec, settings: Settings | None = None) -> Plan:
     """What dating a model would take at most from here; asks and stores nothing."""
     _, policy, stored = standing(reader, spec, settings or Settings())
-    return plan(policy, stored, reply_tokens=_reply_tokens(spec))
+    return _plan(spec, policy, stored)
 
 
-def _reply_tokens(spec: ModelSpec) -> int:
-    return spec.max_response_tokens if spec.ask == "chat" else 0
+def _plan(spec: ModelSpec, policy: Policy, stored: list[StoredRound], budget: Budget | None = None) -> Plan:
+    """The plan at the entry's price; weights that run here cost nothing a token."""
+    price = spec.cost_per_million_tokens if spec.backend == "openai" else 0.0
+    reply_tokens = spec.max_response_tokens if spec.ask == "chat" else 0
+    return plan(policy, stored, budget, reply_tokens=reply_tokens, price=price)
 
 
 def _ask(

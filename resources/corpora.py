@@ -18,7 +18,6 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 import dagster as dg
-import yaml
 
 from resources import corpus_environment
 from resources.corpus_readers import Record, reader_of
@@ -26,6 +25,7 @@ from resources.places import ROOT, rooted
 from strandline.corpus import BrokenRecord, Location
 from strandline.corpus.layouts import Layout
 from strandline.corpus.settings import CorpusPart, CorpusSpec, corpora_of
+from strandline.yaml_text import read_yaml
 
 READER_VERSION = "2"
 """Raise it when the same file would give other documents: every shard is then read again."""
@@ -65,8 +65,8 @@ class CorpusListResource(dg.ConfigurableResource):
         """The enabled corpora. ValueError names the file, the corpus and the setting that is wrong."""
         file = rooted(self.path)
         try:
-            return corpora_of(yaml.safe_load(file.read_text(encoding="utf-8")))
-        except (yaml.YAMLError, ValueError) as error:
+            return corpora_of(read_yaml(file.read_text(encoding="utf-8")))
+        except ValueError as error:
             raise ValueError(f"{self.path}: {error}") from error
 
     def find(self, corpus: str) -> CorpusSpec:

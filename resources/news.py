@@ -28,6 +28,23 @@ class NewsSource:
     `newest_crawls`, `match`, `pause`, `index`, `data`; and of the sample `per_month`, `seed`, `min_words`, `near`."""
 
     cleaner = article.CLEANER
+    options = frozenset(
+        {
+            "files",
+            "fields",
+            "site",
+            "crawls",
+            "newest_crawls",
+            "match",
+            "pause",
+            "index",
+            "data",
+            "per_month",
+            "seed",
+            "min_words",
+            "near",
+        }
+    )
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http, self._cache_dir = http, cache_dir

@@ -6,12 +6,12 @@ import csv
 from datetime import UTC, datetime
 
 import dagster as dg
-import yaml
 
 from resources.places import rooted
-from resources.span_sources import SOURCES
+from resources.span_sources import known_options
 from strandline.spans import Span
 from strandline.spans.settings import spans_of
+from strandline.yaml_text import read_yaml
 
 
 class SpanListResource(dg.ConfigurableResource):
@@ -23,9 +23,9 @@ class SpanListResource(dg.ConfigurableResource):
         """The enabled resources. ValueError names the file, the resource and the setting that is wrong."""
         file = rooted(self.path)
         try:
-            raw = yaml.safe_load(file.read_text(encoding="utf-8"))
-            return spans_of(raw, tuple(SOURCES), read_topics, now or datetime.now(UTC))
-        except (yaml.YAMLError, ValueError, TypeError) as error:
+            raw = read_yaml(file.read_text(encoding="utf-8"))
+            return spans_of(raw, known_options(), read_topics, now or datetime.now(UTC))
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{self.path}: {error}") from error
 
 

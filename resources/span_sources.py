@@ -17,9 +17,11 @@ from strandline.spans.selection import Known
 
 
 class SpanSource(Protocol):
-    """What a source gives. `cleaner` names the cleaning that makes its texts, with a version."""
+    """What a source gives. `cleaner` names the cleaning that makes its texts, with a version; `options` the settings
+    that belong to it alone."""
 
     cleaner: str
+    options: frozenset[str]
 
     def versions(self, span: Span, months: Sequence[date], known: Known) -> Iterator[list[Version]]:
         """The versions of these months in batches, as they are found; what is `known` is not fetched again.
@@ -36,6 +38,11 @@ SOURCES: Mapping[str, Callable[[Http, Path], SpanSource]] = {
     "git": GitSource,
     "news": NewsSource,
 }
+
+
+def known_options() -> dict[str, frozenset[str]]:
+    """The kinds of sources with the names of their options."""
+    return {name: frozenset(getattr(kind, "options", ())) for name, kind in SOURCES.items()}
 
 
 def fingerprint(source: SpanSource, span: Span) -> str:

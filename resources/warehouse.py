@@ -195,19 +195,29 @@ class PublishedCopy:
         """
         if not self.path.exists():
             raise WarehouseError(f"{self.path} does not exist yet: run `make run` first")
-        connection = duckdb.connect(str(self.path), read_only=True)
+        connection = self._connect()
         try:
+            connection.execute("set timezone = 'UTC'")
             return _frame(connection, sql, params)
-        except duckdb.ProgrammingError as error:
+        except duckdb.Error as error:
             raise ValueError(str(error)) from error
         finally:
             connection.close()
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        try:
+            return duckdb.connect(str(self.path), read_only=True)
+        except duckdb.Error as error:
+            raise WarehouseError(
+                f"{self.path} cannot be read with DuckDB {duckdb.__version__}: {str(error).splitlines()[0]}. "
+                "The next `make run` publishes it anew."
+            ) from error
 
 
 def _frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> pl.DataFrame:
     relation = connection.sql(sql, params=params)
     if relation is None:
-        raise ValueError(f"not a query that returns rows: {sql.strip().splitlines()[0]}")
+        raise ValueError(f"not a query that returns rows: {sql.strip()[:80]!r}")
     frame = pl.from_arrow(relation.to_arrow_table())
     assert isinstance(frame, pl.DataFrame)
     return frame

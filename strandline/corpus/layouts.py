@@ -73,6 +73,8 @@ def layout(setting: str | Mapping[str, Any]) -> Layout:
         if setting not in LAYOUTS:
             raise ValueError(f"no layout named {setting!r}; there are {', '.join(LAYOUTS)}")
         return LAYOUTS[setting]
+    if not isinstance(setting, Mapping):
+        raise ValueError(f"layout is {setting!r}; it must be a name or a mapping of parts")
     known = {part.name for part in fields(Layout)}
     unknown = sorted(set(setting) - known)
     if unknown:

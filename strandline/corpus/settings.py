@@ -114,14 +114,14 @@ def _checked(name: str, entry: Mapping[str, Any]) -> CorpusSpec:
         corpus=name,
         reader=_one_of("reader", entry.get("reader", "files"), READERS),
         description=str(entry.get("description", "")).strip(),
-        parts=tuple(_part(part) for part in entry.get("parts") or ()),
+        parts=_parts(entry.get("parts")),
         resources=_texts("resources", entry.get("resources")),
-        reported={str(key): _month(value) for key, value in (entry.get("reported") or {}).items()},
+        reported={str(key): _month(value) for key, value in _mapping("reported", entry.get("reported")).items()},
         models=_texts("models", entry.get("models")),
         dedup_rule=entry.get("dedup_rule") and _one_of("dedup_rule", entry["dedup_rule"], tuple(rules())),
         excluded_domains=_texts("excluded_domains", entry.get("excluded_domains")),
         duplicates=_one_of("duplicates", entry.get("duplicates", "corpus"), SCOPES),
-        mining=Mining(**_known(entry.get("mining") or {}, {each.name for each in fields(Mining)})),
+        mining=Mining(**_known(_mapping("mining", entry.get("mining")), {each.name for each in fields(Mining)})),
     )
     if spec.reader == "files" and not spec.parts:
         raise ValueError("no parts; each part lists its files")
@@ -130,6 +130,12 @@ def _checked(name: str, entry: Mapping[str, Any]) -> CorpusSpec:
     if strange := sorted(set(spec.reported) - set(spec.resources)):
         raise ValueError(f"a month is reported for {strange[0]}, which is not among its resources")
     return spec
+
+
+def _parts(value: Any) -> tuple[CorpusPart, ...]:
+    if not isinstance(value, list | None):
+        raise ValueError(f"parts is {value!r}; it must be a list")
+    return tuple(_part(part) for part in value or ())
 
 
 def _part(entry: Any) -> CorpusPart:
@@ -143,14 +149,20 @@ def _part(entry: Any) -> CorpusPart:
         subcorpus=str(entry["subcorpus"]) if entry.get("subcorpus") else None,
         is_crawl=bool(entry.get("is_crawl", True)),
         dump_month=None if month is None else _month(month),
-        options=dict(entry.get("options") or {}),
+        options=_mapping("options", entry.get("options")),
     )
 
 
 def _known(entry: Mapping[str, Any], names: set[str]) -> Mapping[str, Any]:
-    if unknown := sorted(set(entry) - names):
+    if unknown := sorted(set(map(str, entry)) - names):
         raise ValueError(f"unknown setting {unknown[0]}; known are {', '.join(sorted(names))}")
     return entry
+
+
+def _mapping(setting: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping | None):
+        raise ValueError(f"{setting} is {value!r}; it must be a mapping")
+    return dict(value or {})
 
 
 def _one_of(setting: str, value: Any, allowed: Sequence[str]) -> str:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from strandline.models import ModelSpec
+from strandline.yaml_text import read_yaml
 
 _DTYPES = ("float32", "bfloat16", "float16", "auto")
 _MOVING_REVISIONS = {"main", "master", "head", "latest"}
@@ -94,32 +93,11 @@ def parameter_count(value: int | str) -> int:
     return count
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that is given twice, where plain YAML lets the last one win without a word."""
-
-
-def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    pairs = [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
-    keys = [k for k, _ in pairs]
-    twice = sorted({str(k) for k in keys if keys.count(k) > 1})
-    if twice:
-        raise yaml.constructor.ConstructorError(problem=f"{', '.join(twice)} given twice", problem_mark=node.start_mark)
-    return dict(pairs)
-
-
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
 def _entries(text: str, where: str) -> list[Any]:
     try:
-        document = yaml.load(text, Loader=_StrictLoader)
-    except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else "somewhere"
-        raise ModelsFileError(where, [f"{line}: not YAML that can be used: {error.problem}"]) from None
-    except yaml.YAMLError:
-        raise ModelsFileError(where, ["not YAML: a character that YAML does not allow"]) from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ModelsFileError(where, [f"holds a value that is none, such as an impossible date: {error}"]) from None
+        document = read_yaml(text)
+    except ValueError as error:
+        raise ModelsFileError(where, [str(error)]) from None
     if not isinstance(document, Mapping) or set(document) != {"models"} or not isinstance(document["models"], list):
         raise ModelsFileError(where, ["the file holds one key, models, with a list of entries"])
     return document["models"]

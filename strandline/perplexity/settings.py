@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from strandline.yaml_text import read_yaml
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,12 @@ def read_references(path: Path) -> list[ReferenceSetting]:
     """
     if not path.exists():
         return []
-    loaded = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    entries = loaded.get("references") if isinstance(loaded, dict) else None
-    if entries is None and loaded:
+    try:
+        loaded = read_yaml(path.read_text(encoding="utf-8")) or {}
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
+    entries = loaded.get("references") if isinstance(loaded, dict) and set(loaded) <= {"references"} else "none"
+    if not isinstance(entries, list | None):
         raise ValueError(f"{path.name}: expected a list under 'references'")
     return [_setting(entry, number, path.name) for number, entry in enumerate(entries or [], start=1)]
 

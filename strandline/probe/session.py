@@ -59,7 +59,8 @@ class Spent:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run can take at most, before anything is spent. Tokens are an estimate from the next round's prompt."""
+    """What a run can take at most, before anything is spent. Tokens are an estimate from the next round's prompt;
+    `price` is the cost of a million of them, None where it is not known."""
 
     policy: str
     done: Spent
@@ -67,6 +68,7 @@ class Plan:
     questions_left: int
     tokens_left: int
     budget: Budget
+    price: float | None = None
 
     def text(self) -> str:
         """The plan in a few lines."""
@@ -85,9 +87,17 @@ class Plan:
                 f"asked       {self.done.questions:,} questions in {self.done.rounds} rounds",
                 f"still       at most {self.questions_left:,} questions in {self.rounds_left} rounds",
                 f"tokens      at most about {self.tokens_left:,}",
+                f"cost        {self._cost()}",
                 f"ceilings    {', '.join(ceilings) or 'none'}",
             ]
         )
+
+    def _cost(self) -> str:
+        if self.price is None:
+            return "not known: the model's entry has no cost_per_million_tokens"
+        if self.price == 0:
+            return "none"
+        return f"at most about {self.tokens_left * self.price / 1e6:,.2f} at {self.price:g} for a million tokens"
 
 
 @dataclass(frozen=True)
@@ -116,16 +126,29 @@ def spent(stored: Sequence[StoredRound]) -> Spent:
 
 
 def plan(
-    policy: Policy, stored: Sequence[StoredRound] = (), budget: Budget | None = None, *, reply_tokens: int = 2048
+    policy: Policy,
+    stored: Sequence[StoredRound] = (),
+    budget: Budget | None = None,
+    *,
+    reply_tokens: int = 2048,
+    price: float | None = None,
 ) -> Plan:
-    """What finishing the run can take at most; `reply_tokens` is the most that one reply may have (0: none)."""
+    """What finishing the run can take at most.
+
+    Args:
+        policy: chooses questions and stops.
+        stored: what the run has asked so far.
+        budget: ceilings that the plan repeats.
+        reply_tokens: the most that one reply may have; 0 where nothing is generated.
+        price: cost of a million tokens, None where it is not known.
+    """
     rounds = answered(stored)
     finished = policy.finished(rounds)
     rounds_left = 0 if finished else max(policy.max_rounds() - len(rounds), 0)
     per_round = 0 if finished else _expected_tokens(policy.next_round(rounds).questions, reply_tokens)
     done = spent(stored)
     left = 0 if finished else max(policy.max_questions() - done.questions, 0)
-    return Plan(policy.name, done, rounds_left, left, rounds_left * per_round, budget or Budget())
+    return Plan(policy.name, done, rounds_left, left, rounds_left * per_round, budget or Budget(), price)
 
 
 def run_session(

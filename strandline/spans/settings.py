@@ -5,7 +5,7 @@ Reading files is `resources.span_settings`. Every mistake is a ValueError that n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -13,6 +13,8 @@ from strandline.spans import Span
 from strandline.spans.months import month_range, month_start, reached
 
 UNPAIRED = frozenset({"news"})
+LISTED = frozenset({"wikipedia", "readme"})
+"""Sources whose documents are those that the user names; the others find theirs."""
 DEFAULT_TOKENS: Mapping[str, int] = {"news": 256}
 KEYS = frozenset(
     {"resource", "source", "enabled", "description", "months", "snapshot_day", "max_tokens"}
@@ -21,16 +23,23 @@ KEYS = frozenset(
 LATEST = "latest"
 
 
+Sources = Mapping[str, Collection[str]]
+
+
 def spans_of(
-    raw: Any, sources: Sequence[str], read_topics: Callable[[str], Sequence[str]], now: datetime
+    raw: Any, sources: Sources, read_topics: Callable[[str], Sequence[str]], now: datetime
 ) -> tuple[Span, ...]:
     """The enabled resources of a settings document, in its order.
 
-    sources: the kinds that are registered. read_topics: gives the topics in a file that the settings name.
+    sources: the kinds that are registered, each with the names of its options. read_topics: gives the topics in a file
+    that the settings name.
     """
     entries = raw.get("spans") if isinstance(raw, Mapping) else None
     if not isinstance(entries, list):
         raise ValueError("the settings must hold a list under `spans`")
+    for entry in entries:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("enabled", True), bool):
+            raise ValueError(f"an entry must be a mapping of settings, and `enabled` true or false: {entry!r:.80}")
     names = [entry.get("resource") for entry in entries]
     if twice := sorted({str(name) for name in names if names.count(name) > 1}):
         raise ValueError(f"the resource {twice[0]} is set twice")
@@ -39,17 +48,17 @@ def spans_of(
 
 
 def _span(
-    entry: Mapping[str, Any], sources: Sequence[str], read_topics: Callable[[str], Sequence[str]], now: datetime
+    entry: Mapping[str, Any], sources: Sources, read_topics: Callable[[str], Sequence[str]], now: datetime
 ) -> Span:
     name = str(entry.get("resource") or "")
     if not name:
         raise ValueError(f"a resource without a name: {dict(entry)}")
-    if unknown := sorted(set(entry) - KEYS):
+    if unknown := sorted(set(map(str, entry)) - KEYS):
         raise ValueError(f"resource {name}: unknown setting {unknown[0]}; known are {', '.join(sorted(KEYS))}")
     source = str(entry.get("source", ""))
     if source not in sources:
         raise ValueError(f"resource {name}: source is {source!r}; it must be one of {', '.join(sorted(sources))}")
-    day = int(entry.get("snapshot_day", 1))
+    day = _positive(name, "snapshot_day", entry.get("snapshot_day", 1), 1)
     return Span(
         resource=name,
         source=source,
@@ -59,7 +68,7 @@ def _span(
         snapshot_day=day,
         description=str(entry.get("description", "")).strip(),
         topics=_topics(name, entry, read_topics),
-        options=dict(entry.get("options") or {}),
+        options=_options(name, entry.get("options"), sources[source]),
     )
 
 
@@ -84,12 +93,29 @@ def _text(value: Any) -> date | str:
 
 def _topics(name: str, entry: Mapping[str, Any], read_topics: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
     """Topics as listed or from a file, each once, in order; `first_topics` takes only so many of them."""
-    listed = [str(topic) for topic in entry.get("topics") or ()]
+    given = entry.get("topics")
+    if not isinstance(given, list | None):
+        raise ValueError(f"resource {name}: topics is {given!r}; it must be a list")
+    listed = [str(topic) for topic in given or ()]
     if entry.get("topics_file"):
-        listed += read_topics(str(entry["topics_file"]))
+        try:
+            listed += read_topics(str(entry["topics_file"]))
+        except OSError as error:
+            raise ValueError(f"resource {name}: topics_file {entry['topics_file']}: {error.strerror}") from None
     topics = tuple(dict.fromkeys(topic.strip() for topic in listed if topic.strip()))
+    if not topics and entry["source"] in LISTED:
+        raise ValueError(f"resource {name}: no topics; list them under `topics` or name a `topics_file`")
     limit = entry.get("first_topics")
     return topics if limit is None else topics[: _positive(name, "first_topics", limit, 1)]
+
+
+def _options(name: str, value: Any, known: Collection[str]) -> dict[str, Any]:
+    if not isinstance(value, Mapping | None):
+        raise ValueError(f"resource {name}: options is {value!r}; it must be a mapping")
+    options = {str(key): setting for key, setting in (value or {}).items()}
+    if unknown := sorted(set(options) - set(known)):
+        raise ValueError(f"resource {name}: unknown option {unknown[0]}; known are {', '.join(sorted(known))}")
+    return options
 
 
 def _positive(name: str, setting: str, value: Any, least: int) -> int:

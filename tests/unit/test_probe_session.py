@@ -120,6 +120,10 @@ def test_the_plan_bounds_what_is_then_spent(calendar: Calendar) -> None:
     after = plan(policy, done.rounds)
     assert (after.rounds_left, after.questions_left, after.tokens_left) == (0, 0, 0)
     assert "at most 864 questions in 36 rounds" in before.text()
+    assert "cost        not known" in before.text()
+    priced = plan(policy, price=2.5)
+    assert f"at most about {before.tokens_left * 2.5e-6:.2f} at 2.5 for a million tokens" in priced.text()
+    assert "cost        none" in plan(policy, price=0.0).text()
 
 
 def test_progress_is_told_of_every_round(calendar: Calendar) -> None:

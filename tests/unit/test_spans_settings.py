@@ -14,7 +14,15 @@ import pytest
 from resources.span_settings import SpanListResource, read_topics
 from strandline.spans import Span, Version, text_digest
 from strandline.spans.months import month_range
-from strandline.spans.selection import Known, Month, describe_failures, judge_month, open_months, settings_digest
+from strandline.spans.selection import (
+    Known,
+    Month,
+    describe_failures,
+    judge_month,
+    open_months,
+    settings_digest,
+    version_digest,
+)
 from strandline.spans.settings import spans_of
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -126,6 +134,15 @@ def test_the_digest_sees_what_changes_texts_and_nothing_else() -> None:
     assert settings_digest(same, "c") == digest
     for other in (replace(SPAN, snapshot_day=2), replace(SPAN, topics=("a",)), replace(SPAN, options={"api": "x"})):
         assert settings_digest(other, "c") != digest
+    politer = replace(SPAN, options={"maxlag": 1, "pause": 9})
+    assert settings_digest(politer, "c") == settings_digest(replace(SPAN, options={}), "c")
+
+
+def test_a_topic_keeps_its_texts_whatever_else_is_listed_but_not_under_other_settings() -> None:
+    digest = version_digest(SPAN, "c")
+    assert version_digest(replace(SPAN, topics=("a",)), "c") == digest
+    for other in (replace(SPAN, snapshot_day=2), replace(SPAN, options={"api": "x"})):
+        assert version_digest(other, "c") != digest
 
 
 def version(topic: str, status: str = "ok", month: date = MONTHS[0], **more: Any) -> Version:
