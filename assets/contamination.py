@@ -17,6 +17,7 @@ from resources.configured import ModelListResource, NetworkResource, WarehouseRe
 from resources.contamination_rows import (
     benchmark_row,
     changes,
+    drawn_from,
     order_check_p,
     order_check_rows,
     q_values,
@@ -58,7 +59,7 @@ def benchmark_table(
 
 
 @table_asset(
-    "contamination.order_checks", deps=["contamination.benchmarks"], partitions_def=benchmarks, code_version="1"
+    "contamination.order_checks", deps=["contamination.benchmarks"], partitions_def=benchmarks, code_version="2"
 )
 def order_checks(
     context: dg.AssetExecutionContext,
@@ -124,15 +125,16 @@ def verdicts(
     settings, (model, name), store = contamination.checked(), _names(context), warehouse.open()
     stored = stored_scores(store, model, name)
     shards, backwards, moved = scores_in(stored)
+    group, order_digest = drawn_from(stored, settings.group)
     verdict = judge(
         model,
         name,
         shards,
-        order_p=order_check_p(store, name, Group.parse(settings.group)),
+        order_p=order_check_p(store, name, group, order_digest),
         alpha=settings.alpha,
         gate=settings.gate,
         design=settings.look_design(len(shards)) if shards else None,
-        group=settings.group,
+        group=group,
         sentinel_difference=moved,
     )
     each = shard_rows(verdict, shards, backwards)

@@ -55,15 +55,16 @@ def order_check_rows(
     rows = []
     for scope, where, group, is_gate in planned:
         check = check_order(benchmark.texts, where, group=group, labels=benchmark.labels, n_permutations=n_permutations)
-        rows += _check_rows(benchmark.spec.benchmark, scope, len(where), check, is_gate, gate)
+        rows += _check_rows(benchmark, scope, len(where), check, is_gate, gate)
     return rows
 
 
 def _check_rows(
-    benchmark: str, scope: str, n_shards: int, check: OrderCheck, is_gate: bool, gate: str
+    benchmark: Benchmark, scope: str, n_shards: int, check: OrderCheck, is_gate: bool, gate: str
 ) -> list[dict[str, Any]]:
     base = {
-        "benchmark": benchmark,
+        "benchmark": benchmark.spec.benchmark,
+        "order_digest": benchmark.digest,
         "permutation_group": check.group,
         "n_shards": n_shards,
         "n_permutations": check.n_permutations,
@@ -93,11 +94,22 @@ def _check_rows(
     return [combined, *single]
 
 
-def order_check_p(store: Warehouse, benchmark: str, group: Group) -> float | None:
-    """The p-value of the check that gates verdicts with this permutation group; None where there is none."""
+def drawn_from(stored: pl.DataFrame, group: str) -> tuple[str, str | None]:
+    """The permutation group and the published order that stored orderings were drawn from.
+
+    Where nothing is stored, ``group`` and None.
+    """
+    if stored.is_empty():
+        return group, None
+    return str(stored["permutation_group"][0]), stored["order_digest"][0]
+
+
+def order_check_p(store: Warehouse, benchmark: str, group: str, order_digest: str | None) -> float | None:
+    """The p-value of the check that gates verdicts on this published order and group; None where there is none."""
     rows = store.query(
-        "select p_value from contamination.order_checks where benchmark = ? and permutation_group = ? and is_gate",
-        [benchmark, str(group)],
+        "select p_value from contamination.order_checks where benchmark = ? and permutation_group = ? and is_gate "
+        "and (order_digest is null or coalesce(?, order_digest) = order_digest)",
+        [benchmark, group, order_digest],
     )
     return float(rows["p_value"][0]) if rows.height else None
 

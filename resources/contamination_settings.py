@@ -1,5 +1,7 @@
 """How contamination is tested: one place for what both scoring and judging must agree on."""
 
+from fractions import Fraction
+
 import dagster as dg
 from pydantic import Field
 
@@ -37,7 +39,11 @@ class ContaminationResource(dg.ConfigurableResource):
     def checked(self) -> "ContaminationResource":
         """The settings, after ValueError for one that makes no sense."""
         as_level(self.alpha)
-        as_level(self.gate, "gate")
+        if Fraction(1, self.order_permutations + 1) > as_level(self.gate, "gate"):
+            raise ValueError(
+                f"an order check with {self.order_permutations} permutations never reaches the gate of {self.gate}: "
+                "it would let every order pass"
+            )
         Group.parse(self.group)
         if self.design and self.design not in DESIGNS:
             raise ValueError(f"design {self.design!r} is not one of {', '.join(DESIGNS)}")

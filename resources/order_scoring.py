@@ -361,6 +361,7 @@ def _row(job: OrderJob, shard: Shard, permutation: int, scores: Sequence[Sequenc
         "loglik": -sum(whole) if finite else None,
         "n_tokens": sum(score.n_scored for score in scores),
         "permutation_group": str(job.group),
+        "order_digest": job.order_digest,
         "first_example": shard.start,
         "n_examples": shard.size,
         "sentinel_difference": None,

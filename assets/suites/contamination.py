@@ -1,6 +1,7 @@
 """What the contamination tables must satisfy beyond their DDL.
 
-A failed order check, an inconclusive budget and a clean model are honest outcomes and pass.
+A failed order check, an inconclusive budget and a clean model are honest outcomes and pass; so are a few shards whose
+log-likelihoods are not finite, which the verdict leaves out and names. Where most are not, the model is at fault.
 """
 
 from resources.validation import Expect, Suite
@@ -46,7 +47,7 @@ SUITES: dict[str, Suite] = {
             Expect("ExpectColumnValuesToBeBetween", column="loglik", max_value=0),
             Expect("ExpectColumnValuesToBeBetween", column="n_tokens", min_value=2),
             Expect("ExpectColumnUniqueValueCountToBeBetween", column="settings_digest", max_value=1),
-            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=["ok"], mostly=0.9),
+            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=["ok"], mostly=0.5),
         )
     ),
     "contamination.shard_tests": Suite(

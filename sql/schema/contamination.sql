@@ -39,6 +39,7 @@ create table contamination.order_checks (
     benchmark text not null,
     check_name text not null,
     permutation_group text not null,
+    order_digest text,
     n_shards integer not null,
     statistic double,
     z_score double,
@@ -54,6 +55,7 @@ comment on table contamination.order_checks is 'whether that order is itself exc
 comment on column contamination.order_checks.benchmark is 'name';
 comment on column contamination.order_checks.check_name is 'which orders / permutation group / statistic; combined is the check itself';
 comment on column contamination.order_checks.permutation_group is 'all, or window:w: which orders count as equally natural';
+comment on column contamination.order_checks.order_digest is 'digest of the examples in the order that was checked';
 comment on column contamination.order_checks.n_shards is 'shards within which orders are compared; 1 is the whole file';
 comment on column contamination.order_checks.statistic is 'value of the published order';
 comment on column contamination.order_checks.z_score is 'its distance from shuffled orders in standard deviations, descriptive only';
@@ -72,6 +74,7 @@ create table contamination.order_logliks (
     loglik double,
     n_tokens integer,
     permutation_group text not null,
+    order_digest text,
     first_example integer,
     n_examples integer,
     sentinel_difference double,
@@ -96,6 +99,7 @@ comment on column contamination.order_logliks.seed is 'seed of the permutation; 
 comment on column contamination.order_logliks.loglik is 'sum of log-probabilities, nats, added in fp64';
 comment on column contamination.order_logliks.n_tokens is 'tokens scored: all after BOS';
 comment on column contamination.order_logliks.permutation_group is 'all, or window:w: which orders are drawn';
+comment on column contamination.order_logliks.order_digest is 'digest of the benchmark''s examples in published order; a verdict needs the order check of that very order';
 comment on column contamination.order_logliks.first_example is 'position of the shard''s first example in the benchmark, from 0';
 comment on column contamination.order_logliks.n_examples is 'examples in the shard';
 comment on column contamination.order_logliks.sentinel_difference is 'largest change, nats, when this published order was scored again beside later looks; NULL if it was not';

@@ -278,7 +278,8 @@ def _one_shard(base: Verdict, shard: ShardScores) -> Verdict:
 
 def _gated(verdict: Verdict, order_p: float | None, gate: Level) -> Verdict:
     if order_p is None:
-        return replace(verdict, verdict="inconclusive", reason="no verdict before the order check has been made")
+        reason = "no verdict before the order check of this very order and permutation group"
+        return replace(verdict, verdict="inconclusive", reason=reason)
     if not 0 < order_p <= 1:
         raise ValueError(f"an order check's p-value lies in (0, 1], not {order_p!r}")
     if Fraction(str(order_p)) > as_level(gate):

@@ -96,8 +96,11 @@ class House:
 
     def score(self, name: str, scoring: Any, *, checked: bool = False, **changed: Any) -> dg.ExecuteInProcessResult:
         """Score the orderings of a benchmark that was read, and judge them."""
-        key = dg.MultiPartitionKey({"model": key_for(MODEL), "benchmark": key_for(name)})
-        return self._materialize(ASSETS[2:], key, scoring, checked, changed)
+        return self._materialize(ASSETS[2:], self._key(name), scoring, checked, changed)
+
+    def judge(self, name: str, **changed: Any) -> dg.ExecuteInProcessResult:
+        """Judge what has been scored, and score nothing."""
+        return self._materialize(ASSETS[3:], self._key(name), None, False, changed)
 
     def test(self, name: str, scoring: Any, **changed: Any) -> dict[str, Any]:
         """From file to verdict; the verdict's row."""
@@ -113,6 +116,9 @@ class House:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """The rows of one query."""
         return self.store.query(sql).to_dicts()
+
+    def _key(self, name: str) -> dg.MultiPartitionKey:
+        return dg.MultiPartitionKey({"model": key_for(MODEL), "benchmark": key_for(name)})
 
     def _materialize(
         self, assets: Sequence[Any], key: Any, scoring: Any, checked: bool, changed: dict[str, Any]

@@ -11,9 +11,11 @@ import pytest
 from assets.contamination import ASSETS
 from assets.quality import checks
 from assets.suites.contamination import SUITES
+from resources.contamination_rows import verdict_rows
 from resources.contamination_settings import ContaminationResource
 from resources.order_scorers import OrderScoringResource
 from resources.validation import validate
+from strandline.contamination.verdict import ShardScores, judge
 from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.contamination_house import House, Scripted, invented
 from tests.fakes.order_scorer import ScriptedScorer
@@ -206,6 +208,22 @@ def test_shards_whose_scores_are_not_finite_are_left_out_and_named(house: House)
     assert (bad["shard"], bad["p_value"]) == (1, None)
 
 
+def test_a_shard_that_is_not_finite_stops_no_verdict_and_a_model_that_is_not_finite_does(house: House) -> None:
+    assert house.read("clean").success
+    partly, wholly = ScriptedScorer(nonfinite_if=CLEAN[14]), ScriptedScorer(nonfinite_if="a", weights="other")
+    assert house.score("clean", Scripted(partly), checked=True).success
+    result = house.score("clean", Scripted(wholly), checked=True)
+    assert not result.success
+    assert "every value of loglik is NULL" in str([e.description for e in result.get_asset_check_evaluations()])
+
+
+def test_the_only_finite_shard_of_two_is_drawn_to_the_end(house: House) -> None:
+    texts = invented(16, 5)
+    house.list_benchmarks({"two": texts})
+    row = house.test("two", Scripted(ScriptedScorer(nonfinite_if=texts[1])), examples_per_shard=8)
+    assert (row["method"], row["verdict"], row["n_shards"]) == ("Besag-Clifford", "no_evidence", 1)
+
+
 def test_a_window_group_has_its_own_order_check(house: House) -> None:
     row = house.test("clean", Scripted(ScriptedScorer()), group="window:3")
     assert row["permutation_group"] == "window:3"
@@ -218,6 +236,22 @@ def test_no_verdict_without_an_order_check(house: House) -> None:
     row = house.verdict("clean")
     assert row["verdict"] == "inconclusive"
     assert "order check" in row["reason"]
+
+
+def test_the_order_check_of_an_earlier_file_lets_no_verdict_pass(house: House) -> None:
+    house.test("clean", Scripted(ScriptedScorer()))
+    house.list_benchmarks({"clean": SORTED})
+    assert house.score("clean", Scripted(remembers(SORTED))).success
+    row = house.verdict("clean")
+    assert (row["verdict"], row["order_check_p"]) == ("inconclusive", None)
+    assert house.test("clean", Scripted(remembers(SORTED)))["verdict"] == "order_not_exchangeable"
+
+
+def test_a_verdict_names_the_group_that_its_orderings_were_drawn_from(house: House) -> None:
+    first = house.test("clean", Scripted(ScriptedScorer()))
+    assert house.judge("clean", group="window:3").success
+    assert house.verdict("clean") == first
+    assert first["permutation_group"] == "all"
 
 
 def test_one_shard_draws_until_besag_and_clifford_are_content(house: House) -> None:
@@ -278,6 +312,7 @@ def test_settings_that_make_no_sense_are_refused_in_clear_words(house: House) ->
         ({"alpha": "2"}, "between 0 and 1"),
         ({"group": "windows"}, "window:w"),
         ({"design": "some"}, "is not one of"),
+        ({"gate": "0.001"}, "never reaches the gate"),
         ({"examples_per_shard": 1}, "at least two"),
     ]:
         settings = ContaminationResource(**wrong)
@@ -337,6 +372,14 @@ def test_an_endpoint_with_prompt_log_probabilities_gives_a_verdict(house: House)
     row = house.verdict("clean")
     assert row["verdict"] in ("no_evidence", "order_memorised")
     assert {r["dtype"] for r in house.rows("select * from contamination.order_logliks")} == {"served"}
+
+
+def test_a_smallest_p_below_the_smallest_double_is_not_stored_as_zero() -> None:
+    shards = [ShardScores(k, (0.0, -1.0, -2.0)) for k in range(300)]
+    verdict = judge("m", "b", shards, order_p=1.0)
+    main = verdict_rows(verdict, shards, pl.DataFrame(), None)[0]
+    assert main["resolution"] is None
+    assert "1e-390" in main["summary"]
 
 
 def test_every_table_has_a_suite() -> None:
