@@ -19,12 +19,21 @@ from resources.http import FetchError, MissingContactError
 from resources.span_sources import SpanSource, fingerprint
 from resources.warehouse import Change, Merge, Replace, Warehouse
 from strandline.spans import DeferredError, Span, Version
-from strandline.spans.selection import Known, Month, judge_month, open_months, row, settings_digest
+from strandline.spans.selection import (
+    Known,
+    Month,
+    judge_month,
+    open_months,
+    row,
+    settings_digest,
+    version_digest,
+)
 
 REVISIONS: dict[str, Any] = {
     "resource": pl.String, "topic": pl.String, "month": pl.Date, "revision": pl.String,
     "revised_at": pl.Datetime("us", "UTC"), "status": pl.String, "reason": pl.String, "text_sha256": pl.String,
     "n_chars": pl.Int64, "url": pl.String, "document": pl.String, "content_id": pl.String, "cleaned_by": pl.String,
+    "settings_sha256": pl.String,
 }  # fmt: skip
 PER_MONTH = 500
 VERSIONS_AT_ONCE, SECONDS_AT_ONCE = 500, 10.0
@@ -33,15 +42,16 @@ VERSIONS_AT_ONCE, SECONDS_AT_ONCE = 500, 10.0
 def refresh(store: Warehouse, span: Span, source: SpanSource, months: Sequence[date], now: datetime) -> list[Month]:
     """Fetch what the open ones of these months lack, and say of each of them whether it is complete now.
 
-    Complete months are left alone and are not in the result. Raises MissingContactError and ValueError (a setting that
-    is wrong) before anything is fetched; every other trouble becomes the status of a month.
+    Complete months are left alone and are not in the result; months taken out of the settings leave the tables. Raises
+    MissingContactError and ValueError (a setting that is wrong) before anything is fetched; every other trouble becomes
+    the status of a month.
     """
+    _forget_months(store, span)
     digest = digest_of(span, source)
     open_now = [month for month in open_months(span, _done(store, span.resource), digest) if month in set(months)]
     if not open_now:
         return []
-    stored = stored_versions(store, span.resource, source.cleaner)
-    known = Known.of(stored)
+    known = Known.of(stored_versions(store, span.resource, version_digest(span, source.cleaner)))
     fresh, gave_up = _fetch(store, span, source, open_now, known)
     current = _current(span, open_now, known, fresh)
     judged = [judge_month(month, list(current[month].values()), _expected(span), gave_up) for month in open_now]
@@ -61,14 +71,24 @@ def digest_of(span: Span, source: SpanSource) -> str:
     return settings_digest(span, f"{source.cleaner}\n{fingerprint(source, span)}")
 
 
-def stored_versions(store: Warehouse, resource: str, cleaner: str) -> list[Version]:
-    """The versions in the warehouse that were made by this cleaning, without their texts."""
+def stored_versions(store: Warehouse, resource: str, digest: str) -> list[Version]:
+    """The versions in the warehouse that were found under these settings (``version_digest``), without their texts."""
     rows = store.query(
         "select topic, month, status, reason, revision, revised_at, document, content_id, url, text_sha256, n_chars "
-        "from spans.revisions where resource = ? and cleaned_by = ? order by topic, month",
-        [resource, cleaner],
+        "from spans.revisions where resource = ? and settings_sha256 = ? order by topic, month",
+        [resource, digest],
     )
     return [Version(**{**r, "revised_at": _utc(r["revised_at"])}) for r in rows.iter_rows(named=True)]
+
+
+def _forget_months(store: Warehouse, span: Span) -> None:
+    """Take the rows of months that the settings no longer hold out of the tables."""
+    for table in ("spans.revisions", "spans.months"):
+        held = store.query(f"select distinct month from {table} where resource = ?", [span.resource])["month"]
+        nothing = store.query(f"select * from {table} limit 0")
+        gone = [Replace(table, nothing, _where(span, month)) for month in held if month not in span.months]
+        if gone:
+            store.write(*gone)
 
 
 def _fetch(
@@ -133,7 +153,8 @@ def _changes(span: Span, source: SpanSource, versions: Sequence[Version]) -> lis
 
 
 def _revisions(span: Span, source: SpanSource, versions: Iterable[Version]) -> pl.DataFrame:
-    rows = [{"resource": span.resource, "cleaned_by": source.cleaner, **row(version)} for version in versions]
+    made = {"cleaned_by": source.cleaner, "settings_sha256": version_digest(span, source.cleaner)}
+    rows = [{"resource": span.resource, **made, **row(version)} for version in versions]
     return pl.DataFrame(rows, schema=REVISIONS)
 
 

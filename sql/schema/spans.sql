@@ -68,6 +68,7 @@ create table spans.revisions (
     document text,
     content_id text,
     cleaned_by text,
+    settings_sha256 text,
     primary key (resource, topic, month),
     check ((status = 'ok') = (text_sha256 is not null)),
     check (status = 'ok' or reason is not null)
@@ -86,6 +87,7 @@ comment on column spans.revisions.url is 'where the document can be read';
 comment on column spans.revisions.document is 'what the source called the document then: page id, path or address';
 comment on column spans.revisions.content_id is 'the source''s own name of the content: sha1, blob or file name';
 comment on column spans.revisions.cleaned_by is 'name and version of the cleaning that made the text';
+comment on column spans.revisions.settings_sha256 is 'digest of the settings, but for the list of topics, under which it was found';
 
 create table spans.texts (
     text_sha256 text not null,

@@ -15,6 +15,8 @@ from hashlib import sha256
 from strandline.spans import RELATIVE, TRANSIENT, Span, Version
 
 COMPLETE = frozenset({"ok", "short"})
+MANNERS = frozenset({"maxlag", "pause"})
+"""Options that say how a server is asked and change no text."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,21 @@ class Known:
 
 def settings_digest(span: Span, cleaner: str) -> str:
     """A digest of the settings that decide which texts a month holds: not its description, months or token limit."""
+    return _digest(span, cleaner, topics=sorted(span.topics))
+
+
+def version_digest(span: Span, cleaner: str) -> str:
+    """The same without the list of topics: what decides which text a topic has in a month."""
+    return _digest(span, cleaner)
+
+
+def _digest(span: Span, cleaner: str, **more: object) -> str:
     relevant = {
         "source": span.source,
         "snapshot_day": span.snapshot_day,
-        "topics": sorted(span.topics),
-        "options": dict(span.options),
+        "options": {name: value for name, value in span.options.items() if name not in MANNERS},
         "cleaner": cleaner,
+        **more,
     }
     return sha256(json.dumps(relevant, sort_keys=True, default=str).encode()).hexdigest()
 

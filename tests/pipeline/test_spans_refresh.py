@@ -190,6 +190,26 @@ def test_a_topic_added_later_is_the_only_one_fetched_and_one_taken_out_leaves_th
     assert topics == ["alpha", "gamma"]
 
 
+@pytest.mark.parametrize("setting", [{"snapshot_day": 2}, {"options": {"api": "https://other.example.org/api.php"}}])
+def test_what_was_found_under_other_settings_is_found_anew(house: House, setting: dict[str, object]) -> None:
+    house.run()
+    house.settle(TOPICS, **setting)
+    assert house.run().success
+    assert len(Scripted.asked) == 24
+    assert house.run().success
+    assert not Scripted.asked
+
+
+def test_months_taken_out_of_the_settings_leave_the_tables(house: House) -> None:
+    house.run()
+    house.settle(TOPICS, last="2021-06")
+    assert house.run().success
+    assert not Scripted.asked
+    held = "select max(month) as last, count(distinct month) as n from "
+    for table in ("spans.revisions", "spans.months"):
+        assert house.store.query(held + table).row(0) == (date(2021, 6, 1), 6)
+
+
 def test_a_new_cleaning_makes_every_text_be_made_anew(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     house.run()
     monkeypatch.setattr(Scripted, "cleaner", "scripted-2")
