@@ -4,12 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 # CPU build of torch where the platform has one; any torch that satisfies constraints.txt will do
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+FITS = -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 
 .PHONY: run test ui check calibrate bench clean
 
 $(VENV)/run.stamp: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --constraint constraints.txt --editable ".[gguf]"
+	@$(PYTHON) $(FITS) || { echo "error: Strandline needs Python 3.11 to 3.14, and $(PYTHON) is none of them;" \
+		"name one that is: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(BIN)/python $(FITS) 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@echo "installing into $(VENV), which takes some minutes" >&2
+	@$(INSTALL) --constraint constraints.txt --editable ".[gguf]" || { echo "error: pip could not install what is needed" \
+		"(above it says why); what it reads from is shown by: $(BIN)/python -m pip config list" >&2; exit 1; }
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp

@@ -29,21 +29,8 @@ class NewsSource:
 
     cleaner = article.CLEANER
     options = frozenset(
-        {
-            "files",
-            "fields",
-            "site",
-            "crawls",
-            "newest_crawls",
-            "match",
-            "pause",
-            "index",
-            "data",
-            "per_month",
-            "seed",
-            "min_words",
-            "near",
-        }
+        {"files", "fields", "site", "crawls", "newest_crawls", "match", "pause", "index", "data"}
+        | {"per_month", "seed", "min_words", "near"}
     )
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
