@@ -93,7 +93,7 @@ def corpus_duplicates(
         known = profile_corpus(here, cache, compute.open())
         pairs = duplicate_pairs(known, texts, spec.mining.near, spec.excluded_domains)
     mirrors = rows.mirror_pairs(rows.stored(store, "corpus.matches", spec.corpus), spec.excluded_domains)
-    judged = audit(pairs, lambda name: _side(texts.document(name)), spec.excluded_domains)
+    judged = audit(pairs, lambda name: _side(texts.document(name)), spec.excluded_domains, mirrors)
     frames = (rows.pair_rows(spec.corpus, [*pairs, *mirrors]), rows.audit_rows(spec.corpus, spec.dedup_rule, judged))
     _replace(store, DOUBLED, spec, frames)
     yield materialized(DOUBLED[0], classes=dict(frames[0]["class"].value_counts(sort=True).iter_rows()))

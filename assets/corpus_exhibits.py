@@ -31,6 +31,7 @@ TABLES = {
     "table4": ("exact", "Exact duplicates"),
     "near": ("near", "Other near duplicates"),
     "span": ("three_sentence_span", "Three sentences in common"),
+    "mirror": ("mirror", "Copies from outside the domains that the corpus leaves out"),
 }
 PAIRS_SHOWN = 3
 COUNTS = [dg.AssetKey(["corpus", "version_counts"]), dg.AssetKey(["corpus", "explanations"])]
@@ -93,7 +94,8 @@ def duplicate_tables(
         shown.append(f"### {title}")
         chosen = pairs.filter(pl.col("class") == kind).head(PAIRS_SHOWN)
         for row in chosen.iter_rows(named=True):
-            display = compare(texts(row["left_id"]), texts(row["right_id"]))
+            original = rows.mirrored_text(store, row["right_id"])
+            display = compare(texts(row["left_id"]), texts(row["right_id"]) if original is None else original)
             html.append(as_html(display, row["left_location"], row["right_location"]))
             shown.append(as_markdown(display, row["left_location"], row["right_location"]))
         if chosen.is_empty():

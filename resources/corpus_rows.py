@@ -186,17 +186,32 @@ def copies_of(matches: pl.DataFrame) -> list[Copy]:
 
 
 def mirror_pairs(matches: pl.DataFrame, excluded_domains: Sequence[str]) -> list[DuplicatePair]:
-    """Copies of a resource's versions from outside the domains that a corpus leaves out."""
+    """Copies of a resource's versions from outside the domains that a corpus leaves out, each of its nearest topic."""
     if not excluded_domains:
         return []
     columns = ("document_id", "location", "url", "resource", "topic", "months", "distance")
+    copies = matches.filter(pl.col("weight") > 0).select(columns)
     return [
         DuplicatePair(
             name, f"{resource}:{topic}:{months[0]:%Y-%m}", "mirror", distance, place, f"{topic} {months[0]:%Y-%m}"
         )
-        for name, place, url, resource, topic, months, distance in matches.select(columns).iter_rows()
-        if months and url and not in_domains(url, excluded_domains)
+        for name, place, url, resource, topic, months, distance in copies.iter_rows()
+        if url and not in_domains(url, excluded_domains)
     ]
+
+
+def mirrored_text(store: Warehouse, name: str) -> str | None:
+    """The version of a resource that the right side of a mirror pair names; None where it names a document."""
+    if name[16:17] == "@":
+        return None
+    resource, _, rest = name.partition(":")
+    topic, _, month = rest.rpartition(":")
+    found = store.query(
+        "select text from spans.revisions join spans.texts using (text_sha256) "
+        "where resource = ? and topic = ? and month = ?",
+        [resource, topic, date.fromisoformat(f"{month}-01")],
+    )
+    return str(found.item()) if found.height else None
 
 
 def groups_by_class(pairs: pl.DataFrame) -> dict[str, dict[str, str]]:

@@ -3,8 +3,9 @@
 Each rule is applied to a pair of documents of which the left is kept, and tells the share of the right one's characters
 that it would remove. A pair is caught where more than half goes. The rules are those of published corpora: whole
 documents (the Pile), paragraphs (CCNet and RedPajama), spans of three sentences (C4), fuzzy matching by MinHash
-(RefinedWeb), exact text, and domain exclusion (RefinedWeb without wikipedia.org). An audit shows what a rule as stated
-would do to copies that were found; it does not show copies that the search itself missed.
+(RefinedWeb), exact text, and domain exclusion (RefinedWeb without wikipedia.org). Domain exclusion is to keep a text
+out altogether, so it catches a pair only where both documents lie in the domains: a copy elsewhere stays. An audit
+shows what a rule as stated would do to copies that were found; it does not show copies that the search itself missed.
 """
 
 from __future__ import annotations
@@ -49,19 +50,22 @@ Rule = Callable[[Side, Side], float]
 
 
 def rules(excluded_domains: Sequence[str] = ()) -> dict[str, Rule]:
-    """The rules by name; `domain` removes documents of the excluded domains and nothing else."""
+    """The rules by name; `domain` removes documents of the excluded domains and nothing else, whatever their text."""
     return {
         "document": _document,
         "exact": _exact,
         "paragraph": _paragraph,
         "three_sentence_span": _span,
         "fuzzy": _fuzzy,
-        "domain": lambda left, right: float(in_domains(right.url, excluded_domains)),
+        "domain": lambda left, right: float(all(in_domains(side.url, excluded_domains) for side in (left, right))),
     }
 
 
 def audit(
-    pairs: Iterable[DuplicatePair], sides: Callable[[str], Side], excluded_domains: Sequence[str] = ()
+    pairs: Iterable[DuplicatePair],
+    sides: Callable[[str], Side],
+    excluded_domains: Sequence[str] = (),
+    mirrors: Iterable[DuplicatePair] = (),
 ) -> list[AuditRow]:
     """Apply every rule to every pair.
 
@@ -69,6 +73,8 @@ def audit(
         pairs: the duplicates that were found.
         sides: the text and address of a document by its id.
         excluded_domains: the domains that the domain rule removes.
+        mirrors: copies, outside of those domains, of texts that are not in the corpus itself. No rule but the domain's
+            is to keep them out, and it does not.
 
     Returns:
         a row for each rule and each class that occurs, in that order.
@@ -78,6 +84,8 @@ def audit(
         left, right = sides(pair.left_id), sides(pair.right_id)
         for name, rule in rules(excluded_domains).items():
             outcomes.setdefault((name, pair.kind), []).append((rule(left, right), pair))
+    for pair in mirrors:
+        outcomes.setdefault(("domain", pair.kind), []).append((0.0, pair))
     return [_row(name, kind, outcomes[name, kind]) for name, kind in sorted(outcomes)]
 
 

@@ -1,6 +1,7 @@
 """Mining through Dagster: every table and exhibit of a small corpus, a second run that does nothing, a shard added."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -68,6 +69,7 @@ def make_world(tmp_path: Path) -> dict[str, object]:
                 "resources": ["facts"],
                 "models": ["tiny"],
                 "dedup_rule": "paragraph",
+                "excluded_domains": ["original.example"],
                 "parts": [
                     {"files": f"{tmp_path}/crawl-*.jsonl", "subcorpus": "crawl"},
                     {"files": f"{tmp_path}/wiki-*.jsonl", "subcorpus": "wikipedia", "is_crawl": False},
@@ -132,6 +134,8 @@ def test_a_corpus_is_mined_from_shards_to_sentence(mined):
     classes = dict(store.query("select class, count(*) from corpus.duplicate_pairs group by all").iter_rows())
     assert classes["exact"] == 8
     assert store.query("select count(*) from corpus.dedup_audit where rule = 'paragraph' and is_stated").item() >= 1
+    missed = store.query("select n_caught, n_missed from corpus.dedup_audit where rule = 'domain' and class = 'mirror'")
+    assert missed.row(0) == (0, 16)
     copies = store.query("from corpus.copies_of_my_resource").row(0, named=True)
     assert (copies["n_copies"], copies["n_exact_copies"], copies["n_topics_with_copies"]) == (16, 16, 4)
     versions = store.query("select topic, month, n_copies from corpus.versions_of_my_resource order by all")
@@ -212,5 +216,8 @@ def test_the_exhibits_are_pictures_and_coloured_pairs(mined):
     page = (reports / "duplicates.html").read_text(encoding="utf-8")
     assert "background:#" in page
     assert "crawl-1.jsonl:line " in page
+    mirrors = page.split("outside the domains that the corpus leaves out")[1]
+    assert re.search(r"(Aruba|Brazil|Chad|Denmark) 2020-(04|12)</b>", mirrors)
+    assert "background:#" in mirrors
     assert (reports / "fig7_facts.png").stat().st_size > 5000
     assert (reports / "fig8_facts.png").stat().st_size > 5000

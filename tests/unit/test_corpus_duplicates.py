@@ -197,7 +197,16 @@ def test_the_three_sentence_rule_as_stated_removes_a_reflowed_copy():
 
 
 def test_paragraph_deduplication_removes_an_exact_copy_and_the_domain_rule_only_the_domain():
-    rows = audited(QING, QING, "exact", right_url="https://mirror.example/")
+    inside, outside = "https://en.wikipedia.org/x", "https://mirror.example/"
+    rows = audited(QING, QING, "exact", right_url=outside)
     assert rows["paragraph"].mean_removed == 1.0
     assert rows["domain"].n_caught == 0
-    assert audited(QING, QING, "exact", right_url="https://en.wikipedia.org/x")["domain"].n_caught == 1
+    assert audited(QING, QING, "exact", left_url=inside, right_url=inside)["domain"].n_caught == 1
+    for left, right in ((inside, outside), (outside, inside)):
+        assert audited(QING, QING, "mirror", left_url=left, right_url=right)["domain"].n_missed == 1
+
+
+def test_a_mirror_of_a_text_that_is_not_in_the_corpus_is_what_the_domain_rule_misses():
+    mirror = DuplicatePair("l", "wiki:Qing:2020-01", "mirror", 0.1, "a:line 1", "Qing 2020-01")
+    (row,) = audit([], {}.__getitem__, ["wikipedia.org"], [mirror])
+    assert (row.rule, row.kind, row.n_pairs, row.n_missed, row.escaped_left) == ("domain", "mirror", 1, 1, "a:line 1")
