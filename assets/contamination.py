@@ -176,6 +176,18 @@ def planned(job: OrderJob, tokens: Tokens, settings: ContaminationResource) -> P
     )
 
 
+def estimated_plan(listed: BenchmarkListResource) -> str | None:
+    """What a test of the first listed benchmark can reach and takes where nothing is scored yet; no model is loaded."""
+    spec = next(iter(listed.read()), None)
+    if spec is None:
+        return None
+    title = f"contamination by {spec.benchmark}, where nothing is scored yet, a token taken as three characters"
+    try:
+        return f"{title}\n{ContaminationResource().estimated(_read(spec, NetworkResource())).text()}"
+    except (ValueError, FetchError) as error:
+        return f"{title}\nno plan: {error}"
+
+
 def _plan_of(stored: pl.DataFrame, settings: ContaminationResource) -> str | None:
     """The plan as it stood before scoring, from what one published order of every shard holds."""
     published = stored.filter(pl.col("permutation") == CANONICAL)

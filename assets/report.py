@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from assets.contamination import estimated_plan
 from assets.probe import planned, stored_report
+from resources.benchmark_files import BenchmarkListResource
 from resources.warehouse import PublishedCopy, Warehouse
 from strandline.models import ModelSpec
 
 
 def plan_text(store: Warehouse, spec: ModelSpec) -> str:
-    """What dating a model would take at most from here."""
-    return planned(store, spec).text()
+    """What dating a model would take at most from here, and what testing it on the first listed benchmark takes."""
+    parts = [planned(store, spec).text(), estimated_plan(BenchmarkListResource())]
+    return "\n\n".join(part for part in parts if part)
 
 
 def full_report(copy: PublishedCopy, model: str) -> str:

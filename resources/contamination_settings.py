@@ -9,7 +9,7 @@ from strandline.contamination.benchmarks import Benchmark
 from strandline.contamination.levels import as_level
 from strandline.contamination.order_check import GATE
 from strandline.contamination.orderings import Group, Shard, affordable, make_shards, spread
-from strandline.contamination.planner import expected_permutations
+from strandline.contamination.planner import Plan, expected_permutations, make_plan
 from strandline.contamination.sequential import BESAG_CLIFFORD_MOST as MOST
 from strandline.contamination.sequential import BESAG_CLIFFORD_STOP as STOP
 from strandline.contamination.sequential import DESIGNS, LookDesign, design_for, expected_draws
@@ -63,6 +63,18 @@ class ContaminationResource(dg.ConfigurableResource):
         lengths = benchmark.lengths()
         per_shard = sum(lengths) / len(shards) / CHARACTERS_PER_TOKEN
         return spread(shards, affordable(per_shard, 1 + self._passes(len(shards)), self.token_budget))
+
+    def estimated(self, benchmark: Benchmark) -> Plan:
+        """The plan before any model or tokenizer is loaded: tokens as characters / 3, the time not known yet."""
+        shards, lengths = self.tested_shards(benchmark), benchmark.lengths()
+        characters = sum(sum(lengths[shard.start : shard.stop]) for shard in shards)
+        return make_plan(
+            -(-characters // CHARACTERS_PER_TOKEN),
+            len(shards),
+            max(shard.size for shard in shards),
+            alpha=self.alpha,
+            design=self.look_design(len(shards)),
+        )
 
     def look_design(self, n_shards: int) -> LookDesign | None:
         """The looks for that many shards; None for one shard, which Besag and Clifford's rule tests."""

@@ -76,6 +76,11 @@ class House:
             writer.writerows(rows)
         add(self.instance, benchmarks, list(files))
 
+    @property
+    def listed(self) -> BenchmarkListResource:
+        """The list of benchmarks as it stands."""
+        return BenchmarkListResource(path=str(self.folder / "benchmarks.csv"))
+
     def resources(self, scoring: Any, **changed: Any) -> dict[str, Any]:
         """What the assets ask for."""
         real = isinstance(scoring, dg.ConfigurableResource)
@@ -83,7 +88,7 @@ class House:
         return {
             "warehouse": self.warehouse,
             "network": NetworkResource(cache_dir=str(self.folder / "cache")),
-            "benchmark_list": BenchmarkListResource(path=str(self.folder / "benchmarks.csv")),
+            "benchmark_list": self.listed,
             "model_list": ModelListResource(path=str(self.folder / "models.yaml")),
             "contamination": ContaminationResource(**(self.settings | changed)),
             "compute": ComputeResource(workers=1),

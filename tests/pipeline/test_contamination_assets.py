@@ -8,9 +8,10 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from assets.contamination import ASSETS
+from assets.contamination import ASSETS, estimated_plan
 from assets.quality import checks
 from assets.suites.contamination import SUITES
+from resources.benchmark_files import BenchmarkListResource
 from resources.contamination_rows import verdict_rows
 from resources.contamination_settings import ContaminationResource
 from resources.order_scorers import OrderScoringResource
@@ -277,6 +278,21 @@ def test_the_plan_is_told_before_anything_is_scored(house: House, capfd: pytest.
     assert house.rows("select * from contamination.order_logliks") == []
 
 
+def test_the_plan_can_be_had_before_any_model_is_loaded(house: House) -> None:
+    plan = estimated_plan(BenchmarkListResource())
+    assert plan
+    assert plan.startswith("contamination by tideline")
+    assert "8 shards of up to 25 examples" in plan
+    assert "smallest reachable p: 4.6e-11" in plan
+    assert "tokens: " in plan
+    assert "power by total effect" in plan
+    assert "tokens/s" not in plan
+    house.list_benchmarks({"one": ["only one"]})
+    assert "no plan: a permutation test needs at least two examples" in str(estimated_plan(house.listed))
+    house.list_benchmarks({})
+    assert estimated_plan(house.listed) is None
+
+
 def test_identical_examples_give_ties_and_no_evidence(house: House) -> None:
     house.list_benchmarks({"same": ["one and the same"] * 40})
     row = house.test("same", Scripted(ScriptedScorer()))
@@ -321,10 +337,9 @@ def test_settings_that_make_no_sense_are_refused_in_clear_words(house: House) ->
 
 
 def _benchmark(house: House) -> Any:
-    from resources.benchmark_files import BenchmarkListResource, load_benchmark
+    from resources.benchmark_files import load_benchmark
 
-    listed = BenchmarkListResource(path=str(house.folder / "benchmarks.csv"))
-    return load_benchmark(listed.find("clean"), None, None)  # type: ignore[arg-type]
+    return load_benchmark(house.listed.find("clean"), None, None)  # type: ignore[arg-type]
 
 
 def test_a_public_benchmark_is_fetched_through_the_mirror_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
