@@ -7,6 +7,7 @@ is computed here: commands launch jobs, print what is published, or start a serv
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -78,10 +79,9 @@ def report(options: argparse.Namespace) -> None:
 
 def query(options: argparse.Namespace) -> None:
     """Answer one SQL query from the published copy."""
-    import polars as pl
+    from assets.shown import as_text
 
-    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_width_chars=200, tbl_hide_dataframe_shape=True):
-        print(_published_copy().query(options.sql))
+    print(as_text(_published_copy().query(options.sql), shutil.get_terminal_size((160, 24)).columns))
 
 
 def ui(options: argparse.Namespace) -> int:
