@@ -18,7 +18,7 @@ from resources.compute import Compute, Task, WorkerSpec
 from resources.kept_paths import KeptPaths
 from resources.language_models import CACHE, LanguageModels, default_device, resolved_dtype
 from resources.remote_scoring import SERVED, remote_digest
-from resources.warehouse import Warehouse
+from resources.warehouse import Replace, Warehouse
 from strandline.models import ModelSpec
 from strandline.perplexity.engine import SCORER_VERSION
 
@@ -72,6 +72,12 @@ join near using (text_sha256)
 where model = ? and dtype = ? and weights_digest = ? and scorer_version = ? and max_tokens = ?
     and status = 'ok' and token_digest is not null
 group by token_digest
+"""
+
+_OTHER_WEIGHTS = """
+select distinct weights_digest, scorer_version
+from perplexity.scores
+where model = ? and (weights_digest, scorer_version) is distinct from (?, ?)
 """
 
 _SPENT = """
@@ -162,7 +168,12 @@ def pending(store: Warehouse, scoring: Scoring) -> pl.DataFrame:
 def score_pending(
     store: Warehouse, scoring: Scoring, compute: Compute, told: Callable[[Progress], None] = lambda _: None
 ) -> Progress:
-    """Score what is missing and commit it as it comes; the model is not even loaded where nothing is."""
+    """Score what is missing and commit it as it comes; the model is not even loaded where nothing is.
+
+    Scores of other weights under this name, or of an earlier version of the scoring code, are let go of first, so that
+    a run that is cut short leaves gaps and no mixture.
+    """
+    _let_go(store, scoring)
     missing = pending(store, scoring)
     began = committed = monotonic()
     progress = Progress(0, missing.height, 0, 0.0)
@@ -193,6 +204,14 @@ def spent(store: Warehouse, scoring: Scoring) -> dict[str, float | int]:
         "documents": int(copies["documents"]),
         "times_fewer_tokens": round(int(copies["tokens"]) / computed, 2) if computed else 0.0,
     }
+
+
+def _let_go(store: Warehouse, scoring: Scoring) -> None:
+    named = [scoring.model, scoring.weights_digest, SCORER_VERSION]
+    others = store.query(_OTHER_WEIGHTS, named).rows(named=True)
+    if others:
+        nothing = store.query(f"select * from {TABLE} limit 0")
+        store.write(*(Replace(TABLE, nothing, {"model": scoring.model, **other}) for other in others))
 
 
 def _tasks(store: Warehouse, scoring: Scoring, missing: pl.DataFrame) -> Iterator[Task]:

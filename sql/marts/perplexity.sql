@@ -1,8 +1,8 @@
 -- What people ask of scores, curves and cutoffs.
 
--- A row is a version of a document (any status) with its score under the model, NULL where there is none. Of a text's
--- scores in several number formats the one counts that the model has most of. Texts of which the same tokens were scored
--- have the same score to the last bit, whichever batch they were computed in.
+-- A row is a version of a document (any status) with its score under the model, NULL where there is none. Within a
+-- resource all scores are in one number format, the one in which most of its texts are scored. Texts of which the same
+-- tokens were scored have the same score to the last bit, whichever batch they were computed in.
 create or replace macro perplexity.versions_of(model_name) as table
 with held as (
     select
@@ -16,32 +16,38 @@ with held as (
     from perplexity.scores
     where model = model_name and status = 'ok'
 ),
-formats as (
-    select dtype, row_number() over (order by count(*) desc, dtype) as place from held group by dtype
-),
-scored as (
+documents as (
     select
-        text_sha256,
-        max_tokens,
-        arg_min(mean_nll, place) as mean_nll,
-        arg_min(token_digest, place) as token_digest
-    from held
-    join formats using (dtype)
-    group by text_sha256, max_tokens
+        revisions.resource,
+        resources.kind,
+        resources.max_tokens,
+        revisions.topic,
+        revisions.month,
+        revisions.text_sha256
+    from spans.revisions
+    join spans.resources using (resource)
+),
+formats as (
+    select resource, dtype
+    from (select distinct resource, text_sha256, max_tokens from documents) as texts
+    join held using (text_sha256, max_tokens)
+    group by resource, dtype
+    qualify row_number() over (partition by resource order by count(*) desc, dtype) = 1
 )
 select
-    revisions.resource,
-    resources.kind,
-    revisions.topic,
-    revisions.month,
-    revisions.text_sha256,
-    scored.mean_nll,
-    scored.token_digest
-from spans.revisions
-join spans.resources using (resource)
-left join scored
-    on scored.text_sha256 = revisions.text_sha256
-    and scored.max_tokens = resources.max_tokens;
+    documents.resource,
+    documents.kind,
+    documents.topic,
+    documents.month,
+    documents.text_sha256,
+    held.mean_nll,
+    held.token_digest
+from documents
+left join formats using (resource)
+left join held
+    on held.text_sha256 = documents.text_sha256
+    and held.max_tokens = documents.max_tokens
+    and held.dtype = formats.dtype;
 
 -- A row is a model and a resource: the reported effective cutoff beside what is advertised, with a warning where the
 -- resource is older than every valid claim even at the upper end of its 95 % interval.

@@ -226,7 +226,7 @@ def test_versions_with_the_same_tokens_have_one_score_whichever_batch_they_came_
     assert store.query("select distinct mean_nll from perplexity.versions_of(?)", [MODEL]).height == 1
 
 
-def test_a_text_that_has_only_another_number_format_keeps_that_score(house: dict[str, object]) -> None:
+def test_number_formats_are_never_mixed_in_a_resource(house: dict[str, object]) -> None:
     span, store = written_span(topics=2), store_of(house)
     store_span(store, span)
     scores = remembered(span, TRUTH)
@@ -238,8 +238,11 @@ def test_a_text_that_has_only_another_number_format_keeps_that_score(house: dict
     store.merge("perplexity.scores", other)
     store.replace("perplexity.scores", rows.select(key).clear(), {"text_sha256": first, "dtype": "float32"})
     held = dict(store.query("select text_sha256, mean_nll from perplexity.versions_of(?)", [MODEL]).iter_rows())
-    assert held[first] == 9.0
+    assert held[first] is None
     assert held[second] == scores[second]
+    store.replace("perplexity.scores", rows.select(key).clear(), {"dtype": "float32"})
+    held = dict(store.query("select text_sha256, mean_nll from perplexity.versions_of(?)", [MODEL]).iter_rows())
+    assert held[first] == held[second] == 9.0
 
 
 def test_news_is_dated_by_the_rise_above_its_own_n_gram_reference(house: dict[str, object]) -> None:

@@ -1,5 +1,6 @@
 """Scores are committed as they come, computed once, and survive being run again, extended or killed."""
 
+from dataclasses import replace
 from hashlib import sha256
 
 import dagster as dg
@@ -9,7 +10,7 @@ import pytest
 from assets.scoring import scores
 from resources.compute_settings import ComputeResource
 from resources.configured import ModelListResource, WarehouseResource
-from resources.text_scoring import local_scoring, pending
+from resources.text_scoring import local_scoring, pending, score_pending
 from strandline.models.keys import partition_key
 from strandline.perplexity.engine import Scorer, score_texts
 from strandline.perplexity.scores import tokenized
@@ -151,6 +152,21 @@ def test_other_weights_under_the_same_name_are_scored_again(house, tmp_path):
     assert materialize(house)["scored_now"].value == pending_all(store)
     after = store.query("select text_sha256, mean_nll as now from perplexity.scores where status = 'ok'")
     assert before.join(after, on="text_sha256").filter(pl.col("mean_nll") == pl.col("now")).is_empty()
+
+
+def test_other_weights_leave_gaps_and_no_mixture_where_scoring_is_cut_short(house, tmp_path):
+    materialize(house)
+    store = house[0].open()
+    other = replace(local_scoring(house[1].find(NAME), cache=tmp_path / "cache"), weights_digest="other")
+    with pytest.raises(RuntimeError, match="cut short"):
+        score_pending(store, other, CutShort())
+    assert store.query("select count(*) from perplexity.scores").item() == 0
+
+
+class CutShort:
+    def run(self, worker, tasks):
+        raise RuntimeError("cut short")
+        yield
 
 
 def pending_all(store):
