@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from resources.corpora import shards
@@ -71,15 +72,13 @@ def topics(versions) -> list[TopicVersions]:
     return [topic_versions(name, list(monthly.items()), DUMP) for name, monthly in versions.items()]
 
 
-@pytest.fixture(scope="module")
-def mined(planted, topics, tmp_path_factory):
-    """The planted corpus written as three files, mined as users do."""
-    folder = tmp_path_factory.mktemp("planted")
-    for number in range(3):
+def mine(planted: list[Planted], topics: list[TopicVersions], folder: Path, files: int) -> pl.DataFrame:
+    """The planted corpus written as so many files, mined as users do."""
+    for number in range(files):
         rows = [
             {"text": each.document.text, "id": each.document.source_id, "url": each.document.url,
              "part": each.document.subcorpus, "date": str(each.document.crawled_on)}
-            for each in planted[number::3]
+            for each in planted[number::files]
         ]  # fmt: skip
         text = "\n".join(json.dumps(row) for row in rows)
         (folder / f"part-{number}.jsonl").write_text(text, encoding="utf-8")
@@ -89,6 +88,20 @@ def mined(planted, topics, tmp_path_factory):
     index_corpus(here, cache)
     frames = [match_shard(shard, cache, topics, "all", Mining()) for shard in here]
     return weighted(merged_hits(frames, 10))
+
+
+@pytest.fixture(scope="module")
+def mined(planted, topics, tmp_path_factory):
+    return mine(planted, topics, tmp_path_factory.mktemp("planted"), files=3)
+
+
+def test_neither_the_number_of_shards_nor_the_order_of_the_corpus_changes_what_is_found(
+    planted, topics, mined, tmp_path
+):
+    columns = ("topic", "source_id", "months", "edits", "weight")
+    other = mine(planted[::-1], topics, tmp_path, files=1)
+    one, three = (frame.filter(pl.col("weight") > 0).select(columns).sort(columns) for frame in (other, mined))
+    assert one.equals(three)
 
 
 def found_months(planted, mined):
@@ -147,6 +160,40 @@ def test_n_grams_count_shuffled_copies_that_edit_distance_ignores(planted, topic
         month for topic in topics for v in topic.versions if OLDER in v.months for month in v.months
     }
     assert counts[OLDER] > 1.5 * counts[DUMP]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_n_grams_of_every_class_are_most_in_the_months_that_were_planted(planted, topics, kind):
+    for month in {order.month for order in ORDERS if order.kind == kind}:
+        hits = [("all", each.document.text) for each in planted if each.kind == kind and each.month == month]
+        counts = {count.month: count.weight for count in count_ngrams(topics, hits)}
+        assert counts[month] >= 0.99 * max(counts.values())
+        assert counts[month] > 1.1 * min(counts.values())
+
+
+def test_n_grams_of_other_pages_hardly_count(planted, topics):
+    hits = [("copy" if each.topic else "other", each.document.text) for each in planted]
+    weights = {"copy": 0.0, "other": 0.0}
+    for count in count_ngrams(topics, hits):
+        weights[count.subcorpus] += count.weight
+    assert weights["other"] < 0.01 * weights["copy"]
+
+
+def test_a_pair_has_the_name_of_how_its_documents_were_planted(planted):
+    copies = {each.document.document_id: each for each in planted if each.topic}
+    pairs = find_duplicates([each.document for each in copies.values()])
+    named = {
+        "exact": {"exact"},
+        "whitespace": {"exact", "whitespace"},
+        "citation_numbers": {"exact", "whitespace", "citation_numbers"},
+    }
+    for pair in pairs:
+        left, right = copies[pair.left_id], copies[pair.right_id]
+        if pair.kind != "three_sentence_span":
+            assert left.topic == right.topic, pair.kind
+        if pair.kind in named:
+            assert {left.kind, right.kind} <= named[pair.kind]
+            assert left.month == right.month
 
 
 def test_each_duplicate_class_is_found_with_its_name_and_no_stranger(planted):
