@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -51,20 +52,24 @@ class KeptPaths:
             return None
 
     def keep(self, topic: str, ids: tuple[int, ...], state: PathState) -> None:
-        """Put a topic's path in the place of its earlier one, where the folder has room for it."""
+        """Put a topic's path in the place of its earlier one, where the folder and the disk have room for it."""
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
         tensors = _tensors(ids, state)
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
         path = self._path(topic)
-        with self._writing:
+        whole = path.with_suffix(f".{os.getpid()}")
+        with self._writing, suppress(OSError, SafetensorError):
             others = sum(file.stat().st_size for file in self.folder.glob("*.safetensors") if file != path)
             if others + size > self.limit:
                 return
             self.folder.mkdir(parents=True, exist_ok=True)
-            whole = path.with_suffix(f".{os.getpid()}")
-            save_file(tensors, whole)
-            whole.replace(path)
+            try:
+                save_file(tensors, whole)
+                whole.replace(path)
+            finally:
+                whole.unlink(missing_ok=True)
 
     def _path(self, topic: str) -> Path:
         return self.folder / f"{sha256(topic.encode()).hexdigest()[:32]}.safetensors"

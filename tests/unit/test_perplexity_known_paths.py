@@ -178,3 +178,14 @@ def test_a_full_folder_takes_no_new_topic_but_a_newer_path_of_one_that_it_has(tm
     ids = tuple(token + 1 for token in state[0])
     full.keep("topic", ids, state[1])
     assert full.find("topic", "cpu").ids == ids
+
+
+def test_a_disk_that_cannot_take_a_path_does_not_stop_the_scoring(tmp_path, state):
+    (tmp_path / "taken").write_text("a file, no folder")
+    files = KeptPaths(tmp_path / "taken" / "paths", 10**9)
+    files.keep("topic", *state)
+    assert files.find("topic", "cpu") is None
+    there = KeptPaths(tmp_path, 10**9)
+    (tmp_path / there._path("topic").name).mkdir()
+    there.keep("topic", *state)
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["taken"]
