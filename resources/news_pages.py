@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, BinaryIO
 
@@ -67,15 +68,16 @@ def page_item(url: str, captured: datetime, body: bytes, content_type: str, extr
     html, encoding, replaced = commoncrawl.decode(body, content_type)
     if replaced > REPLACED_SHARE:
         reason = f"{replaced:.1%} of the characters cannot be read as {encoding}"
-        return _unusable(url, captured, "garbled", reason)
+        return replace(_unusable(url, captured, "garbled", reason), replaced_share=replaced)
     outcome = extract.call(html, captured.date())
     if outcome.status != "ok":
-        return _unusable(url, captured, "unparsed", f"extraction {outcome.reason}")
+        return replace(_unusable(url, captured, "unparsed", f"extraction {outcome.reason}"), replaced_share=replaced)
     found = outcome.value
     text = f"{found.title}\n\n{found.text}" if found.title and found.text else found.text
     stated = commoncrawl.date_in_address(url)
     published = found.published_on or stated
-    return NewsItem(commoncrawl.address_key(url), published, text, url, captured.date(), stated)
+    item = NewsItem(commoncrawl.address_key(url), published, text, url, captured.date(), stated)
+    return replace(item, replaced_share=replaced)
 
 
 def _unusable(url: str, captured: datetime, status: str, reason: str) -> NewsItem:

@@ -33,7 +33,7 @@ REVISIONS: dict[str, Any] = {
     "resource": pl.String, "topic": pl.String, "month": pl.Date, "revision": pl.String,
     "revised_at": pl.Datetime("us", "UTC"), "status": pl.String, "reason": pl.String, "text_sha256": pl.String,
     "n_chars": pl.Int64, "url": pl.String, "document": pl.String, "content_id": pl.String, "cleaned_by": pl.String,
-    "settings_sha256": pl.String,
+    "settings_sha256": pl.String, "replaced_share": pl.Float64,
 }  # fmt: skip
 PER_MONTH = 500
 VERSIONS_AT_ONCE, SECONDS_AT_ONCE = 500, 10.0

@@ -69,6 +69,7 @@ create table spans.revisions (
     content_id text,
     cleaned_by text,
     settings_sha256 text,
+    replaced_share double,
     primary key (resource, topic, month),
     check ((status = 'ok') = (text_sha256 is not null)),
     check (status = 'ok' or reason is not null)
@@ -88,6 +89,7 @@ comment on column spans.revisions.document is 'what the source called the docume
 comment on column spans.revisions.content_id is 'the source''s own name of the content: sha1, blob or file name';
 comment on column spans.revisions.cleaned_by is 'name and version of the cleaning that made the text';
 comment on column spans.revisions.settings_sha256 is 'digest of the settings, but for the list of topics, under which it was found';
+comment on column spans.revisions.replaced_share is 'news pages: share of characters that could not be read and were replaced';
 
 create table spans.texts (
     text_sha256 text not null,

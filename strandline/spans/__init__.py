@@ -48,7 +48,7 @@ class Version:
     `revision` and `revised_at` name the version in force; `document` is the source's own name of the document then
     (page id, path, address); `content_id` is the source's own name of the content, so that the same content is never
     fetched twice. A version whose text is already stored carries `text_sha256` and `n_chars` but no `text`. Whatever a
-    source gives, a version's words can be stored.
+    source gives, a version's words can be stored. `replaced_share` is the share of characters that could not be read.
     """
 
     topic: str
@@ -63,6 +63,7 @@ class Version:
     text: str | None = None
     text_sha256: str | None = None
     n_chars: int | None = None
+    replaced_share: float | None = None
 
     def __post_init__(self) -> None:
         if (self.status == "ok") == (self.text is None and self.text_sha256 is None):

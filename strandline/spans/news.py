@@ -36,6 +36,7 @@ class NewsItem:
     status: str = "ok"
     reason: str | None = None
     content_id: str | None = None
+    replaced_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,9 +169,11 @@ def _drawn(items: Sequence[NewsItem], month: date, rules: Rules) -> Iterator[Ver
     usable = sorted((i for i in items if i.status == "ok"), key=lambda i: draw_order(i.name, rules.seed))
     drawn = {item.name for item in usable[: rules.per_month]}
     for item in sorted(items, key=lambda i: i.name):
+        found = Version(
+            item.name, month, "not_sampled", f"{rules.per_month} of {len(usable)} articles were drawn", url=item.url,
+            content_id=item.content_id, document=item.url, replaced_share=item.replaced_share,
+        )  # fmt: skip
         if item.name in drawn:
-            yield Version(item.name, month, url=item.url, text=item.text, content_id=item.content_id, document=item.url)
+            yield replace(found, status="ok", reason=None, text=item.text)
         else:
-            status = item.status if item.status != "ok" else "not_sampled"
-            reason = item.reason or f"{rules.per_month} of {len(usable)} articles were drawn"
-            yield Version(item.name, month, status, reason, url=item.url, content_id=item.content_id, document=item.url)
+            yield found if item.status == "ok" else replace(found, status=item.status, reason=item.reason)

@@ -100,6 +100,8 @@ def test_good_pages_become_articles_and_bad_ones_rows_with_a_reason(tmp_path: Pa
     assert "Café “Zoë” über" in str(found["2019/05/05/latin"].text)
     assert str(found["2019/05/03/one"].text).startswith("Story 1\n\n")
     assert found["undated/story"].month == MAY
+    assert found["2019/05/03/one"].replaced_share == 0
+    assert (found["2019/05/13/garbled"].replaced_share or 0) > 0.01
 
 
 def test_only_pages_that_may_be_drawn_are_read_and_each_once(tmp_path: Path) -> None:
