@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
             failed.append(str(error))
             print(f"  error: {error}", file=sys.stderr, flush=True)
     _published()
-    report(options)
+    _print_report(model)
     if failed:
         print(f"\n{len(failed)} of the steps failed; the same command tries them again:", file=sys.stderr)
     for reason in failed:
@@ -72,9 +72,9 @@ def plan(options: argparse.Namespace) -> None:
 
 def report(options: argparse.Namespace) -> None:
     """Print the report of the published results."""
-    from assets.report import full_report
-
-    print(full_report(_published_copy(), _model(options.model).name))
+    model = _model(options.model).name
+    if not _print_report(model):
+        raise CommandError(f"nothing has been found out about {model} yet: `launch.py run --model '{model}'` dates it")
 
 
 def query(options: argparse.Namespace) -> None:
@@ -129,6 +129,15 @@ def rebuild(options: argparse.Namespace) -> None:
 
     aside = WarehouseResource().open().restore()
     print(f"it starts from the published copy (empty where none fits); the old file is {aside}; now `make run`")
+
+
+def _print_report(model: str) -> bool:
+    from assets.report import full_report
+
+    text = full_report(_published_copy(), model)
+    if text:
+        print(text)
+    return bool(text)
 
 
 def _model(name: str | None) -> Any:

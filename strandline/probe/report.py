@@ -16,6 +16,10 @@ from strandline.probe.modelclock import Probe, probes_of
 from strandline.probe.session import answered
 
 NOT_SHOWN = "none"
+DISAGREE = (
+    "The estimators disagree. Rely on `calibrated`, whose intervals are tested; `modelclock` is there for comparison "
+    "and names a date also where the answers hold none."
+)
 LIMITS = (
     "This is where the model passed this probe, with the uncertainty stated. It is not proof of a training cutoff, and "
     "training may have gone on after it.",
@@ -58,8 +62,8 @@ def report(
     parts: list[str] = []
     for boundary in boundaries:
         parts += [fields_text(header, boundary), rates_text(boundary, stored), ""]
-    if len({b.status == "ok" for b in boundaries}) > 1:
-        parts += ["The estimators disagree on whether there is a boundary; rely on `calibrated`.", ""]
+    if len({b.status for b in boundaries}) > 1:
+        parts += [DISAGREE, ""]
     if with_rounds:
         parts += ["Rounds", *transcript(stored, boundaries[0].estimator), ""]
     return "\n".join([*parts, "What this does not show", *(f"- {limit}" for limit in LIMITS)])
@@ -99,11 +103,9 @@ def range_text(b: Boundary, low: date | None, high: date | None) -> str:
 
 def rates_text(b: Boundary, stored: Sequence[StoredRound]) -> str:
     """YES rates, overall and by thirds of the asked days, and how stable the answers and the estimate are."""
-    lines = {
-        "YES to releases": _share(b.rates.real_yes, b.rates.real_total),
-        "YES to decoys": _share(b.rates.decoy_yes, b.rates.decoy_total),
-    }
+    lines = {"YES to releases": _share(b.rates.real_yes, b.rates.real_total)}
     lines |= {f"  from {month} on": _share(yes, n) for month, yes, n in _thirds(stored)}
+    lines |= {"YES to decoys": _share(b.rates.decoy_yes, b.rates.decoy_total)}
     lines |= _mean_p_yes(stored)
     same, repeated = agreement(answered(stored))
     if repeated:

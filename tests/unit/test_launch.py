@@ -207,7 +207,7 @@ def test_a_missing_settings_file_is_named(
 def test_another_python_is_told_which_one_to_use(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(launch.sys.modules, "polars", None)
+    monkeypatch.setitem(launch.sys.modules, "assets.shown", None)
     assert ".venv/bin/python" in fails_in_one_line(capsys, "query", "select 1")
 
 
