@@ -86,7 +86,7 @@ class Scorer:
         if self._method == "tree":
             done = [one for one, _ in self._along(PrefixTree(filled, share=False), rows)]
         else:
-            done = self._one_batch(filled)
+            done = self._in_memory(filled)
         scores = [one.score(request, self.lm.dtype) for one, request in zip(done, sequences, strict=False)]
         failed = [score.request for score in scores if score.status != "ok"]
         again = {score.request: score for score in self._repeated(failed)}
@@ -150,6 +150,14 @@ class Scorer:
                 continue
             yield from done
             todo = [ids for ids in todo if ids not in set(batch)]
+
+    def _in_memory(self, requests: Sequence[Request]) -> list[_Done]:
+        """The batch at once, or in halves where memory runs out."""
+        try:
+            return self._one_batch(requests)
+        except (RuntimeError, MemoryError) as error:
+            half = _half(len(requests), error)
+        return [*self._in_memory(requests[:half]), *self._in_memory(requests[half:])]
 
     def _one_batch(self, requests: Sequence[Request]) -> list[_Done]:
         from strandline.perplexity.plain_forward import batch_losses, document_losses

@@ -177,6 +177,27 @@ def test_where_memory_runs_out_the_batch_is_halved_and_nothing_is_lost(monkeypat
     assert {row.batch_rows for row in rows} == {16}
 
 
+def test_where_memory_runs_out_a_batch_of_equal_lengths_is_halved_too(monkeypatch):
+    from strandline.perplexity import plain_forward
+
+    lm = tiny_language_model("mpt")
+    rng = np.random.default_rng(0)
+    sequences = [Request((0, *rng.permutation(np.arange(5, 35)).tolist())) for _ in range(7)]
+    scorer, sizes, real = Scorer(lm), [], plain_forward.batch_losses
+
+    def hungry(lm, batch):
+        sizes.append(len(batch))
+        if sizes[-1] > 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+        return real(lm, batch)
+
+    monkeypatch.setattr(plain_forward, "batch_losses", hungry)
+    rows = scorer.batch(sequences, 8)
+    assert [row.sum_nll for row in rows] == pytest.approx([plain_sum(lm, s) for s in sequences], abs=1e-3)
+    assert sizes == [8, 4, 2, 2, 4, 2, 2]
+    assert {row.batch_rows for row in rows} == {2 * 31}
+
+
 def test_other_errors_are_not_taken_for_lack_of_memory(monkeypatch):
     from strandline.perplexity import tree_forward
 
