@@ -18,6 +18,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6
 BARS = "#D9D9D9"
 INK, FAINT = "#222222", "#777777"
 MONTH_GAP_DAYS = 45
+NO_VERDICT = "a drop or a valley is no cutoff by itself, for the texts change too: see perplexity.effective_cutoffs"
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def curve_panels(panels: Sequence[CurvePanel], subtitle: str = "") -> Figure:
 
 def model_curves(model: str, lines: Mapping[str, CurveLine]) -> Figure:
     """One model: a panel for each resource that it was scored on."""
-    return curve_panels([CurvePanel(f"{model} on {name}", [line]) for name, line in lines.items()], " ")
+    return curve_panels([CurvePanel(f"{model} on {name}", [line]) for name, line in lines.items()], NO_VERDICT)
 
 
 def size_suites(suites: Mapping[str, Sequence[CurveLine]]) -> Figure:
@@ -257,7 +258,7 @@ def _dates(axis: Any) -> None:
 
 
 def _finish(axis: Any, title: str) -> None:
-    axis.set_ylabel("relative perplexity", fontsize=9)
+    axis.set_ylabel("relative perplexity\n(0 lowest, 1 highest month)", fontsize=9)
     axis.set_title(title, loc="left", fontsize=10, color=INK)
     _dates(axis)
     axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.08, 1.0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from strandline.probe import StoredRound
 from strandline.probe.boundaries import Boundary, Mass
+from strandline.probe.report import STATUS_WORDS
 from strandline.probe.session import answered
 
 if TYPE_CHECKING:
@@ -47,7 +48,26 @@ def _posterior(axis: Any, boundary: Boundary, mass: Sequence[Mass]) -> None:
     axis.set_ylabel("probability")
     peak, even = max((m.probability for m in mass), default=0.0), 1 / max(len(mass), 1)
     axis.set_ylim(0, 1.05 * max(peak, even))  # mass below an even spread is no peak and must not look like one
-    axis.set_title(f"{boundary.estimator}: {boundary.label} · {boundary.status}", loc="left", fontsize=9)
+    inside, after = _share(mass, is_inside=True), _share(mass, is_inside=False)
+    if inside < 0.5:
+        axis.set_yticks([])
+        _note(
+            axis, "its probability lies after the calendar" if after > 0.5 else "no date inside the calendar stands out"
+        )
+    words = STATUS_WORDS.get(boundary.status, boundary.status)
+    label = boundary.label.replace(boundary.status, words)
+    status = "" if boundary.status == "ok" or words in label else f" ({words})"
+    axis.set_title(f"{boundary.estimator}: {label}{status}", loc="left", fontsize=9)
+
+
+def _share(mass: Sequence[Mass], *, is_inside: bool) -> float:
+    """The probability inside the calendar, or after it, on average over the replicates."""
+    chosen = sum(m.probability for m in mass if (m.released_on is not None) == is_inside)
+    return chosen / max(len({m.replicate for m in mass}), 1)
+
+
+def _note(axis: Any, text: str) -> None:
+    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color="#777777")
 
 
 def _answers(axis: Any, stored: Sequence[StoredRound]) -> None:
@@ -64,7 +84,7 @@ def _answers(axis: Any, stored: Sequence[StoredRound]) -> None:
         )
     axis.set_yticks(list(ROWS.values()), list(ROWS))
     axis.set_ylim(-0.5, 2.5)
-    axis.set_title("answers: releases (dots) and decoys (crosses)", loc="left", fontsize=9)
+    axis.set_title("answers: dots are releases, crosses are versions that never were", loc="left", fontsize=9)
 
 
 def _points(stored: Sequence[StoredRound], kind: str) -> list[tuple[date, str, float]]:

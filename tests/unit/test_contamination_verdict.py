@@ -180,3 +180,10 @@ def test_the_picture_shows_every_shard_that_varies():
     assert [label.get_text() for label in axes.get_yticklabels()] == [str(k) for k in range(8)]
     assert "order memorised" in axes.get_title()
     assert published_among_shuffled(judged([]), []).axes
+
+
+def test_the_picture_shows_log_likelihoods_as_scored_and_not_multiples_of_a_spread_of_two():
+    shards = [ShardScores(k, (10.0, 0.0, 0.002)) for k in range(3)]
+    (axes,) = published_among_shuffled(judged(shards), shards).axes
+    drawn = [float(x) for line in axes.lines[1:] for x in line.get_xdata()]
+    assert max(drawn) < 10.1

@@ -189,3 +189,15 @@ def test_the_picture_shows_every_estimator_and_the_answers(calendar: Calendar, s
     assert [t.split(":")[0] for t in titles] == ["calibrated", "modelclock", "answers"]
     n_points = sum(len(c.get_offsets()) for c in figure.axes[-1].collections)
     assert n_points == sum(a.answer is not None for r in sharp for a in r.reply.answers)
+
+
+def test_a_picture_without_a_boundary_says_so_where_the_curve_would_be(calendar: Calendar) -> None:
+    rounds = run(CalibratedPolicy(calendar), lambda q: "YES")
+    dated = [date_run(e, calendar, rounds) for e in ("calibrated", "modelclock")]
+    figure = probe_figure("tiny/model", [b for b, _ in dated], [m for _, m in dated], rounds)
+    assert [axis.texts[0].get_text() for axis in figure.axes[:2]] == [
+        "no date inside the calendar stands out",
+        "its probability lies after the calendar",
+    ]
+    assert figure.axes[0].get_title(loc="left") == "calibrated: none (no boundary)"
+    assert all(list(axis.get_yticks()) == [] for axis in figure.axes[:2])
