@@ -86,7 +86,7 @@ def attribution(edits: int, versions: int) -> None:
     same = all(m.attribute(d) == attribute_plainly(d, t) for (m, t), d in zip(topics[:10], documents, strict=False))
     rate = len(documents) * repeats / fast
     what = f"attribution, {edits} edits, {versions} distinct of {len(MONTHS)} versions"
-    report(what, rate, "documents/s", 10 / plain, 10_000 if versions == 1 else 0)
+    report(what, rate, "documents/s", 10 / plain, 10_000)
     report(
         f"  the same as comparisons with a month's text{'' if same else ' DIFFERENT'}",
         rate * len(MONTHS),

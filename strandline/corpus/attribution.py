@@ -4,7 +4,8 @@ A document is the topic's if its smallest Levenshtein distance to any version, d
 strictly under the limit (0.2); it is then counted for all months whose versions tie, each with an equal share.
 
 The result equals comparing the document with every month's text. It costs far less because distinct versions are
-compared once, versions that cannot win are dropped by a lower bound, and each comparison stops at the best so far.
+compared once, versions that cannot win are dropped by a lower bound from their four-letter runs (the q-gram lemma), and
+each comparison stops at the best so far.
 Retrieval and counting live elsewhere.
 """
 
@@ -23,7 +24,8 @@ from strandline.corpus import TopicVersions
 from strandline.corpus.texts import nfc
 
 LIMIT = 0.2
-_BUCKETS = 256
+_GRAM, _BUCKETS = 4, 4096
+_FACTORS = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class VersionMatcher:
         self._texts = [nfc(version.text) for version in topic.versions]
         self._months = [version.months for version in topic.versions]
         self._places = {text: place for place, text in enumerate(self._texts)}
-        self._counts = np.stack([_letter_counts(text) for text in self._texts])
+        self._lengths = np.array([len(text) for text in self._texts])
+        self._changes = _Changes([_gram_counts(text) for text in self._texts])
 
     def attribute(self, document: str) -> Attribution | None:
         """The nearest versions of a document, or None where none is strictly under the limit.
@@ -90,13 +93,11 @@ class VersionMatcher:
         best = edits_allowed(len(text), self.limit)
         bounds = self._lower_bounds(text)
         winners: list[int] = []
-        for place in np.flatnonzero(bounds <= best)[np.argsort(bounds[bounds <= best], kind="stable")].tolist():
+        for place in np.argsort(bounds, kind="stable").tolist():
             bound = int(bounds[place])
             if bound > best:
                 break
-            edits = Levenshtein.distance(
-                text, self._texts[place], score_cutoff=best, score_hint=min(best, 2 * bound + 31)
-            )
+            edits = Levenshtein.distance(text, self._texts[place], score_cutoff=best, score_hint=_hint(bound, best))
             if edits < best:
                 best, winners = edits, [place]
             elif edits == best:
@@ -104,20 +105,48 @@ class VersionMatcher:
         return best, winners
 
     def _lower_bounds(self, text: str) -> NDArray[np.int64]:
-        """At least this many edits separate the document from each version, from letter counts alone.
+        """At least this many edits separate the document from each version, from counts of four-letter runs alone.
 
-        One edit removes at most one letter and adds at most one, so neither the letters in excess nor those missing
-        can outnumber the edits. The difference in length is the difference of the two.
+        One edit takes away at most four runs and adds at most four, so neither those in excess nor those missing can
+        outnumber four times the edits. Runs that share a bucket hide a difference and never make one.
         """
-        difference = self._counts - _letter_counts(text)
-        excess = np.maximum(difference, 0).sum(axis=1)
-        bounds: NDArray[np.int64] = np.maximum(excess, excess - difference.sum(axis=1))
+        longer = np.abs(self._lengths - len(text))
+        apart = self._changes.distances(_gram_counts(text))
+        bounds: NDArray[np.int64] = np.maximum(longer, -(-(apart + longer) // (2 * _GRAM)))
         return bounds
 
 
-def _letter_counts(text: str) -> NDArray[np.int64]:
+class _Changes:
+    """The counts of all versions as what each one changes of the last, which is little."""
+
+    def __init__(self, counts: Sequence[NDArray[np.int64]]) -> None:
+        pairs = list(zip([np.zeros(_BUCKETS, dtype=np.int64), *counts], counts, strict=False))
+        places = [np.flatnonzero(last != this) for last, this in pairs]
+        self._ends = np.cumsum([len(place) for place in places])
+        self._places = np.concatenate(places)
+        self._last, self._this = (
+            np.concatenate([pair[side][place] for pair, place in zip(pairs, places, strict=True)]) for side in (0, 1)
+        )
+
+    def distances(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum of absolute differences of these counts and each version's."""
+        ours = counts[self._places]
+        steps = np.abs(self._this - ours) - np.abs(self._last - ours)
+        found: NDArray[np.int64] = counts.sum() + np.concatenate([[0], np.cumsum(steps)])[self._ends]
+        return found
+
+
+def _hint(bound: int, best: int) -> int:
+    """How many edits to expect: a little over a bound that is far below the best so far, else no fewer than that."""
+    return bound + bound // 4 + 8 if 4 * bound < best else best
+
+
+def _gram_counts(text: str) -> NDArray[np.int64]:
+    """How many of a text's runs of four letters fall into each bucket."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    return np.bincount(points & (_BUCKETS - 1), minlength=_BUCKETS)
+    pairs = points[:-1] * _FACTORS[0] + points[1:]
+    runs = pairs[:-2] * _FACTORS[1] + pairs[2:] * _FACTORS[2]
+    return np.bincount(runs >> np.uint32(20), minlength=_BUCKETS)
 
 
 def attribute_plainly(document: str, texts: Sequence[tuple[date, str]], limit: float = LIMIT) -> Attribution | None:

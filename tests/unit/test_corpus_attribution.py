@@ -2,14 +2,16 @@
 
 from datetime import date
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strandline.corpus import topic_versions
+from strandline.corpus import attribution, topic_versions
 from strandline.corpus.attribution import VersionMatcher, attribute_plainly, edits_allowed
+from strandline.corpus.texts import nfc
 
 JAN, FEB, MAR, APR = (date(2020, month, 1) for month in (1, 2, 3, 4))
 
@@ -137,3 +139,34 @@ def test_long_near_duplicates_are_told_apart_like_the_plain_loop():
         document = "".join(copy)
         assert found.attribute(document) == attribute_plainly(document, texts)
         assert found.attribute(document).months == (month,)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(alphabet.filter(str.strip), min_size=1, max_size=6, unique=True), alphabet)
+def test_no_version_is_dropped_for_more_edits_than_it_has(versions, document):
+    texts = [(date(2020, 1 + place, 1), text) for place, text in enumerate(versions)]
+    topic = topic_versions("t", texts, None)
+    bounds = VersionMatcher(topic)._lower_bounds(nfc(document)).tolist()
+    edits = [levenshtein(nfc(document), version.text) for version in topic.versions]
+    assert all(bound <= true for bound, true in zip(bounds, edits, strict=True))
+
+
+def test_of_many_near_versions_hardly_more_than_the_nearest_is_compared(monkeypatch):
+    rng = np.random.default_rng(6)
+    text = list(rng.choice(list("abcdefghijklmnop   "), size=3000))
+    texts = []
+    for month in range(1, 13):
+        for place in rng.integers(0, 3000, size=30):
+            text[place] = str(rng.choice(list("qrstuvwxyz")))
+        texts.append((date(2020, month, 1), "".join(text)))
+    found = VersionMatcher(topic_versions("t", texts, None))
+    compared = []
+    distance = attribution.Levenshtein.distance
+    counting = SimpleNamespace(distance=lambda *given, **options: compared.append(1) or distance(*given, **options))
+    monkeypatch.setattr(attribution, "Levenshtein", counting)
+    for month, version in texts:
+        copy = list(version)
+        for place in rng.integers(0, 3000, size=60):
+            copy[place] = "#"
+        assert found.attribute("".join(copy)).months == (month,)
+    assert len(compared) <= 1.5 * len(texts)
