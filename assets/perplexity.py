@@ -47,10 +47,12 @@ def monthly_curves(
 ) -> dg.MaterializeResult:
     """The trimmed mean perplexity of every month of every resource that the model was scored on."""
     store, model = warehouse.open(), name_of(context.partition_key)
-    rows = curve_rows(model, _scored(store, model), complete_cases=config.complete_cases)
+    rows, left_out = _with_documents(curve_rows(model, _scored(store, model), complete_cases=config.complete_cases))
+    if rows.is_empty():
+        raise dg.Failure(left_out, allow_retries=False)
     store.replace("perplexity.monthly_curves", rows, {"model": model})
     shown = picture(model_curves(model, curve_lines(rows)), "curves", context.partition_key)
-    return materialized("perplexity.monthly_curves", shown, **_counts(rows), points=rows.height)
+    return materialized("perplexity.monthly_curves", shown, **_counts(rows), points=rows.height, left_out=left_out)
 
 
 @table_asset(
@@ -117,6 +119,18 @@ def topic_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResourc
     frame = pl.concat([pl.DataFrame(schema=TOPIC_COLUMNS), *rows])
     store.replace("perplexity.topic_cutoffs", frame, {"model": model})
     return materialized("perplexity.topic_cutoffs", topics=frame.height, **_counts(frame))
+
+
+def _with_documents(rows: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """The curves that average anything, and a sentence on those of which no topic has a score in every month."""
+    totals = rows.group_by("resource").agg(pl.col("n_documents").sum(), months=pl.len()).sort("resource")
+    empty = totals.filter(pl.col("n_documents") == 0)
+    if empty.is_empty():
+        return rows, None
+    named = ", ".join(f"{resource} ({months} months)" for resource, _, months in empty.iter_rows())
+    advice = "begin `months` in data/spans.yaml later, or set complete_cases to false"
+    why = f"no topic has a score in every month of {named}, and topics that lack one are left out: {advice}"
+    return rows.filter(~pl.col("resource").is_in(empty["resource"].to_list())), why
 
 
 def _scored(store: Warehouse, model: str) -> pl.DataFrame:

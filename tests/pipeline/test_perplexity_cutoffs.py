@@ -179,6 +179,25 @@ def test_a_model_without_scores_fails_with_what_to_do(house: dict[str, object]) 
     assert "materialize perplexity.scores" in str(failure)
 
 
+def test_documents_that_all_begin_later_fail_with_the_setting_to_change_and_hold_no_other_resource_back(
+    house: dict[str, object],
+) -> None:
+    span, store = written_span(), store_of(house)
+    store_span(store, span)
+    store_scores(store, MODEL, remembered(span, TRUTH))
+    begun = {"status": "not_created", "reason": "the document did not exist yet", "text_sha256": None, "n_chars": None}
+    first = store.query("select * from spans.revisions where month = (select min(month) from spans.revisions)")
+    fresh = first.with_columns(pl.lit(value).cast(first.schema[name]).alias(name) for name, value in begun.items())
+    store.merge("spans.revisions", fresh)
+    result = run(house)
+    assert not result.success
+    assert "begin `months` in data/spans.yaml later" in str(result.failure_data_for_node("perplexity_monthly_curves"))
+    curves = pl.DataFrame({"resource": ["a", "a", "b"], "n_documents": [0, 0, 3]})
+    kept, why = perplexity._with_documents(curves)
+    assert kept["resource"].to_list() == ["b"]
+    assert "every month of a (2 months)" in str(why)
+
+
 def test_titles_that_differ_only_in_dash_and_underscore_stay_apart(house: dict[str, object]) -> None:
     span, store = written_span(topics=26), store_of(house)
     span.texts["A-B"], span.texts["A_B"] = list(span.texts.values())[:2]
