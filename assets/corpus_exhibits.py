@@ -141,7 +141,7 @@ def _behind_curves(store: Warehouse, spec: CorpusSpec, resource: str, group: pl.
     if not lines:
         return stacked_versions(title, months, _weights(group, months), unit="n-grams")
     total = group.group_by("month").agg(pl.col("weight").sum()).sort("month")
-    bars = MinedBars(spec.corpus, total["month"].to_list(), total["weight"].to_list())
+    bars = MinedBars(spec.corpus, total["month"].to_list(), total["weight"].to_list(), "n-grams")
     return curve_panels([CurvePanel(title, lines, bars)])
 
 

@@ -39,11 +39,16 @@ class CurveLine:
 
 @dataclass(frozen=True)
 class MinedBars:
-    """Copies found in a training corpus by month, drawn in grey behind the curves."""
+    """What was found in a training corpus by month, drawn in grey behind the curves.
+
+    ``label`` names the corpus, ``unit`` what its months count. The axis adds that a model may have been trained on more
+    than it (D59).
+    """
 
     label: str
     months: Sequence[date]
     weights: Sequence[float]
+    unit: str = "copies"
 
 
 @dataclass(frozen=True)
@@ -224,8 +229,8 @@ def _runs(months: Sequence[date], values: Sequence[float | None]) -> list[list[i
 
 def _bars(axis: Any, bars: MinedBars) -> None:
     behind = axis.twinx()
-    behind.bar(bars.months, bars.weights, width=25, color=BARS, zorder=0, label=bars.label)
-    behind.set_ylabel("mined copies", color=FAINT, fontsize=8)
+    behind.bar(bars.months, bars.weights, width=25, color=BARS, zorder=0)
+    behind.set_ylabel(f"{bars.unit} in {bars.label},\nmaybe a part of the training data", color=FAINT, fontsize=8)
     behind.tick_params(colors=FAINT, labelsize=8)
     behind.spines[["top", "left"]].set_visible(False)
     axis.set_zorder(behind.get_zorder() + 1)
@@ -261,7 +266,7 @@ def _finish(axis: Any, title: str) -> None:
     axis.set_ylabel("relative perplexity\n(0 lowest, 1 highest month)", fontsize=9)
     axis.set_title(title, loc="left", fontsize=10, color=INK)
     _dates(axis)
-    axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.08, 1.0))
+    axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.13, 1.0))
 
 
 def _title(figure: Figure, axis: Any, title: str, note: str) -> None:

@@ -5,6 +5,7 @@ from io import BytesIO
 
 from strandline.corpus.figures import BLUE, GREEN, ORANGE, BlackCurve, colours, stacked_versions
 from strandline.corpus.truth import KnownDocument, check
+from strandline.perplexity.figures import CurveLine, CurvePanel, MinedBars, curve_panels
 from strandline.spans.months import month_range
 
 MONTHS = month_range(date(2020, 1, 1), date(2020, 6, 1))
@@ -33,6 +34,16 @@ def test_bars_are_stacked_by_sub_corpus_and_the_curve_is_black():
     assert line.get_color() == "black"
     assert list(line.get_xdata()) == list(MONTHS)
     figure.savefig(BytesIO(), format="png")
+
+
+def test_bars_behind_curves_say_what_they_count_and_that_it_may_be_a_part_of_the_training_data():
+    line = CurveLine("a model", MONTHS, [1, 0, None, 0.5, 0.6, 0.7], [None] * 6, [None] * 6)
+    for unit in ("copies", "n-grams"):
+        bars = MinedBars("c4", MONTHS, [1, 2, 0, 0, 0, 0], unit)
+        figure = curve_panels([CurvePanel("title", [line], bars)])
+        said = {axis.get_ylabel() for axis in figure.axes}
+        assert f"{unit} in c4,\nmaybe a part of the training data" in said
+        figure.savefig(BytesIO(), format="png")
 
 
 def test_nothing_to_draw_is_said_in_the_picture():
