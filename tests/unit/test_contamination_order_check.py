@@ -61,6 +61,35 @@ def test_sorted_files_fail_the_check(order):
     assert "most telling" in check.summary()
 
 
+@pytest.mark.parametrize(
+    ("form", "telling"),
+    [
+        ("Question {k}: {text}", {"alphabet", "first number"}),
+        ("{text} ({back})", {"last number"}),
+        ("What happened in {year} to {text}?", {"alphabet", "first number"}),
+        ("{letters} {text}", {"alphabet"}),
+    ],
+)
+def test_numbered_dated_and_alphabetical_files_fail_though_no_neighbours_share_a_word(form, telling):
+    """Any model expects 18 after 17: without training on the file it finds such an order likely."""
+    texts = [
+        form.format(k=k + 1, back=120 - k, year=1800 + k, letters=f"{chr(97 + k // 12)}{chr(97 + k % 12)}", text=text)
+        for k, text in enumerate(invented(np.random.default_rng(6), 120))
+    ]
+    shards = make_shards([len(text) for text in texts])
+    check = check_order(texts, shards, n_permutations=199)
+    assert check.fails()
+    assert telling <= {item.name for item in check.statistics if item.p_value == 1 / 200}
+    shuffled = [texts[i] for i in np.random.default_rng(7).permutation(120)]
+    assert not check_order(shuffled, shards, n_permutations=199).fails()
+
+
+def test_numbers_of_any_length_have_an_order():
+    texts = ["9" * 5000, "no number", "0", "007", "08", "1" + "0" * 400]
+    statistics = check_order(texts, whole(texts), n_permutations=20).statistics
+    assert all(np.isfinite(item.value) for item in statistics)
+
+
 def test_the_same_file_shuffled_passes():
     rng = np.random.default_rng(2)
     texts = invented(rng, 120, np.sort(rng.integers(0, 8, 120)))
