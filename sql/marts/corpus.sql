@@ -2,16 +2,23 @@
 
 -- A row is a resource in a corpus: how many copies of it there are, and between which months their versions lie.
 create or replace view corpus.copies_of_my_resource as
+with searched as (
+    select resource, count(distinct topic) as n_topics
+    from spans.revisions
+    where status = 'ok' and text_sha256 is not null
+    group by resource
+)
 select
     corpus,
     resource,
     coalesce(sum(weight), 0) as n_copies,
     count(distinct topic) filter (weight > 0) as n_topics_with_copies,
-    count(distinct topic) as n_topics_searched,
+    any_value(searched.n_topics) as n_topics_searched,
     coalesce(sum(weight) filter (edits = 0), 0) as n_exact_copies,
     min(list_min(months)) filter (weight > 0) as oldest_version,
     max(list_max(months)) filter (weight > 0) as newest_version
 from corpus.matches
+left join searched using (resource)
 group by corpus, resource;
 
 -- A row is a topic and month of which a corpus holds a version: how many copies, ties shared.
