@@ -5,6 +5,7 @@ to as many processes as there are cores and are stored in batches, so that an in
 was.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
@@ -116,8 +117,18 @@ def _in_batches(tasks: list[tuple[str, Scenario, int]], processes: int) -> Itera
 def _summary(estimator: str, scenario: str, group: pl.DataFrame) -> dict[str, object]:
     names = list(Recovery.__dataclass_fields__)
     runs = [Recovery(**{name: row[name] for name in names}) for row in group.iter_rows(named=True)]
-    summary = asdict(summarise(runs, has_truth=bool(group["has_truth"].all())))
-    return {"estimator": estimator, "scenario": scenario, "seed": group["seed"].min(), **summary}
+    has_truth = bool(group["has_truth"].all())
+    found = summarise(runs, has_truth=has_truth, found_only=True)
+    counts = sorted(Counter(run.status for run in runs).items(), key=lambda pair: (-pair[1], pair[0]))
+    return {
+        "estimator": estimator,
+        "scenario": scenario,
+        "seed": group["seed"].min(),
+        **asdict(summarise(runs, has_truth=has_truth)),
+        "coverage80_found": found.coverage80,
+        "coverage95_found": found.coverage95,
+        "statuses": ", ".join(f"{status} {count}" for status, count in counts),
+    }
 
 
 ASSETS = [calibration_runs, calibration_recoveries]

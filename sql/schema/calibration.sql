@@ -42,6 +42,9 @@ create table calibration.recoveries (
     median_width double,
     false_findings integer,
     seed bigint,
+    coverage80_found double,
+    coverage95_found double,
+    statuses text,
     primary key (estimator, scenario),
     check (n_runs > 0)
 );
@@ -56,3 +59,6 @@ comment on column calibration.recoveries.rmse is 'root mean square error, on the
 comment on column calibration.recoveries.median_width is 'median width of the 95 % interval';
 comment on column calibration.recoveries.false_findings is 'findings where no truth exists';
 comment on column calibration.recoveries.seed is 'first seed';
+comment on column calibration.recoveries.coverage80_found is 'the same of findings alone, as a reader of a report meets them';
+comment on column calibration.recoveries.coverage95_found is 'the same of findings alone, for the 95 % interval';
+comment on column calibration.recoveries.statuses is 'how often each status was given, the most frequent first';

@@ -3,7 +3,7 @@
 Buckets hold different documents each month, so there is no valley to find: articles after the cutoff are unknown, and
 the monthly mean rises. Claim: the last month before that rise, with a posterior over months and over lengths from a
 step to four years, against a linear trend with autocorrelated noise. What it cannot show: a random walk in the mix of
-topics and a smooth convex curve are called a rise in up to a third of cases (``found`` in 5–9 %, and then wrong);
+topics and a smooth convex curve are called a rise in up to 40 % of cases (``found`` in up to 9 %, and then wrong);
 nothing can be found in the last two months. Subtract a reference model's scores of the same articles where there are
 any. What does NOT belong here: panels of versions of the same documents (``panel``, ``noref``).
 

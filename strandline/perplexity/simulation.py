@@ -1,12 +1,14 @@
 """Calibration of the effective-cutoff estimators: which planted worlds they are run on, and one run of each.
 
-A scenario is named ``world/edits/n<topics>/m<months>`` for panels, ``world/snr<s>/phi<p>/m<months>`` for series and
-``edits/<variant>/<question>`` for single topics. Estimates are 0-based months. What does NOT belong here: the worlds
-themselves (``planted``), and summaries (``strandline.calibration``).
+A scenario is named ``world/edits/n<topics>/m<months>`` for panels, ``world/snr<s>/phi<p>/m<months>`` for series (with
+``/season<s>`` or ``/walk<s>`` where they hold one) and ``edits/<variant>/<question>`` for single topics. Estimates are
+0-based months. What does NOT belong here: the worlds themselves (``planted``), and summaries
+(``strandline.calibration``).
 """
 
 from __future__ import annotations
 
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -29,10 +31,28 @@ from strandline.perplexity.topic import topic_cutoffs
 ONE_CUTOFF = ("sharp", "mix80", "broad")
 PANEL_ESTIMATORS = ("panel", "panel_noref", "trimmed95_minmax")
 SIZES = ((20, 59), (100, 24), (100, 85))
-SERIES = ("none/snr0/phi0.4/m54", "none/snr0/phi0.7/m54", "step/snr4/phi0.0/m54", "step/snr4/phi0.4/m54",
-          "ramp12/snr4/phi0.4/m54", "hinge/snr4/phi0.4/m54", "log6/snr4/phi0.4/m54", "step/snr2/phi0.4/m54",
-          "curve/snr3/phi0.4/m54", "step/snr4/phi0.4/m24")  # fmt: skip
-TOPIC_VARIANTS = {"plain": 0.08, "deep": 0.2}
+RISES = ("step", "ramp12", "hinge", "log6")
+SERIES = (
+    "none/snr0/phi0.0/m54", "none/snr0/phi0.4/m54", "none/snr0/phi0.7/m54", "none/snr0/phi0.4/m24",
+    "none/snr0/phi0.4/m54/season0.7", "none/snr0/phi0.0/m54/walk0.3", "curve/snr3/phi0.4/m54", "curve/snr6/phi0.4/m54",
+    *(f"{world}/snr{snr}/phi{phi}/m54" for snr in (2, 4) for world in RISES for phi in (0.0, 0.4)),
+    *(f"{world}/snr4/phi0.4/m{months}" for months in (24, 85) for world in RISES[:2]),
+    "ramp12/snr4/phi0.7/m54", "step/snr4/phi0.4/m54/season0.7",
+)  # fmt: skip
+TOPIC_VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "deep": {"depth": 0.2},
+    "many": {"n_topics": 300},
+    "few": {"n_topics": 20},
+    "short": {"n_months": 24},
+    "none": {"without": 1.0},
+    "heavy": {"heavy": True},
+    "scattered": {"share": 0.0},
+    "poor": {"reference_error": (1.0, 0.25)},
+    "slow": {"fade": 0.4},
+}
+"""Worlds of single topics: strongly remembered, other sizes, without memory, heavy-tailed steps, months of their own, a
+poor reference, and memory that fades at another rate than the templates."""
 
 
 def scenarios() -> tuple[Scenario, ...]:
@@ -46,7 +66,8 @@ def scenarios() -> tuple[Scenario, ...]:
     found += [Scenario("rise", name, 100, name.split("/")[0] not in ("none", "curve")) for name in SERIES]
     for edits in EDIT_HABITS:
         for variant in TOPIC_VARIANTS:
-            found.append(Scenario("topic", f"{edits}/{variant}/memory", 100, True))
+            if variant != "none":
+                found.append(Scenario("topic", f"{edits}/{variant}/memory", 100, True))
             found.append(Scenario("topic", f"{edits}/{variant}/discovery", 100, False))
     return tuple(found)
 
@@ -85,8 +106,11 @@ def _panel_run(estimator: str, world: PlantedPanel, seed: int) -> Recovery:
 
 
 def _rise_run(scenario: str, rng: np.random.Generator, seed: int) -> Recovery:
-    world, snr, phi, months = scenario.split("/")
-    series = planted_series(world, rng, snr=float(snr[3:]), phi=float(phi[3:]), n_months=int(months[1:]))
+    world, snr, phi, months, *more = scenario.split("/")
+    beside = {
+        name: float(part.removeprefix(name)) for part in more for name in ("season", "walk") if part.startswith(name)
+    }
+    series = planted_series(world, rng, snr=float(snr[3:]), phi=float(phi[3:]), n_months=int(months[1:]), **beside)
     result = rise_cutoff(series.values, seed=seed + 1)
     truth = None if series.first_risen is None else series.first_risen - 1
     return _recovery(truth, result.month, result.interval80, result.interval95, result.status)
@@ -94,7 +118,7 @@ def _rise_run(scenario: str, rng: np.random.Generator, seed: int) -> Recovery:
 
 def _topic_run(scenario: str, rng: np.random.Generator, seed: int) -> Recovery:
     edits, variant, question = scenario.split("/")
-    world = planted_topics(edits, rng, depth=TOPIC_VARIANTS[variant])
+    world = planted_topics(edits, rng, **TOPIC_VARIANTS[variant])
     result = topic_cutoffs(world.target - world.reference, world.distances, seed=seed + 1)
     accepted = np.array([status == "found" for status in result.status])
     asked = np.flatnonzero(accepted if question == "discovery" else (world.months >= 0) & (result.n_edits >= 6))
