@@ -224,7 +224,7 @@ def _why(result: Any) -> str:
     """The first failure of a run in one line: what the check found that blocks it, or a step's error."""
     checks = [check for check in result.get_asset_check_evaluations() if check.blocking and not check.passed]
     if checks:
-        return "; ".join(f"{check.asset_key.to_user_string()}: {check.description}" for check in checks)
+        return "; ".join(str(check.description) for check in checks)
     for event in result.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error

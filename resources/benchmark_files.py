@@ -27,10 +27,11 @@ class BenchmarkListResource(dg.ConfigurableResource):
 
     def find(self, name: str) -> BenchmarkSpec:
         """The listed benchmark of that name; ValueError where it is not listed."""
-        for spec in self.read():
-            if spec.benchmark == name:
-                return spec
-        raise ValueError(f"{self.path} does not list a benchmark named {name!r}")
+        listed = {spec.benchmark: spec for spec in self.read()}
+        if name not in listed:
+            names = ", ".join(listed) or "none"
+            raise ValueError(f"{self.path} does not list a benchmark named {name!r}; it lists {names}")
+        return listed[name]
 
 
 def is_remote(spec: BenchmarkSpec) -> bool:

@@ -48,10 +48,12 @@ class ModelListResource(dg.ConfigurableResource):
 
     def find(self, name: str) -> ModelSpec:
         """The listed model of that name; ValueError where it is not listed."""
-        for spec in self.read():
-            if spec.name == name:
-                return spec
-        raise ValueError(f"{self.path} does not list a model named {name!r}")
+        listed = {spec.name: spec for spec in self.read()}
+        if name not in listed:
+            raise ValueError(
+                f"{self.path} does not list a model named {name!r}; it lists {', '.join(listed) or 'none'}"
+            )
+        return listed[name]
 
 
 class NetworkResource(dg.ConfigurableResource):

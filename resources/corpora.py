@@ -71,10 +71,11 @@ class CorpusListResource(dg.ConfigurableResource):
 
     def find(self, corpus: str) -> CorpusSpec:
         """The listed corpus of that name; ValueError where it is not listed."""
-        for spec in self.read():
-            if spec.corpus == corpus:
-                return spec
-        raise ValueError(f"{self.path} does not list a corpus named {corpus!r}")
+        enabled = {spec.corpus: spec for spec in self.read()}
+        if corpus not in enabled:
+            names = ", ".join(enabled) or "none"
+            raise ValueError(f"{self.path} has no corpus named {corpus!r} that is enabled; enabled are {names}")
+        return enabled[corpus]
 
     def cache(self) -> Path:
         """Where indexes and finished matches are kept."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLES = 10
+REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of one suite on one frame."""
+    """The outcome of one suite on one frame; `reasons` are those that its rows give most often, where it failed."""
 
     table: str
     n_rows: int
     n_expectations: int
     findings: tuple[Finding, ...]
+    reasons: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -82,7 +84,7 @@ class Report:
         """One plain sentence for the head of a check."""
         if self.passed:
             return f"{self.table}: {self.n_rows} rows meet all {self.n_expectations} expectations"
-        return f"{self.table}: " + "; ".join(finding.message for finding in self.findings)
+        return f"{self.table}: " + "; ".join([*self.reasons, *(finding.message for finding in self.findings)])
 
 
 def validate(table: str, rows: pl.DataFrame, suite: Suite | Sequence[Expect]) -> Report:
@@ -97,7 +99,15 @@ def validate(table: str, rows: pl.DataFrame, suite: Suite | Sequence[Expect]) ->
     findings = _structural(rows, suite)
     if rows.height and suite.expectations:
         findings += _expectations(rows, suite.expectations)
-    return Report(table, rows.height, len(suite.expectations), tuple(findings))
+    return Report(table, rows.height, len(suite.expectations), tuple(findings), _reasons(rows) if findings else ())
+
+
+def _reasons(rows: pl.DataFrame) -> tuple[str, ...]:
+    """What the rows themselves say of why they are not `ok`: the commonest reasons, ties by text."""
+    if not {"status", "reason"} <= set(rows.columns):
+        return ()
+    said = rows.filter(pl.col("status") != "ok").drop_nulls("reason").group_by("reason").len()
+    return tuple(said.sort(["len", "reason"], descending=[True, False])["reason"].head(REASONS))
 
 
 def pandas_frame(rows: pl.DataFrame) -> "pd.DataFrame":

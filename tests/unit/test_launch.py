@@ -192,7 +192,7 @@ def test_the_reason_of_a_blocked_run_is_what_its_check_found() -> None:
         return dg.AssetCheckResult(passed=False, description="the tide is out")
 
     job = dg.Definitions(assets=[tide], asset_checks=[is_high]).resolve_implicit_global_asset_job_def()
-    assert launch._why(job.execute_in_process(raise_on_error=False)) == "tide: the tide is out"
+    assert launch._why(job.execute_in_process(raise_on_error=False)) == "the tide is out"
 
 
 def test_a_missing_settings_file_is_named(

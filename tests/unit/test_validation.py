@@ -92,3 +92,15 @@ def test_integers_dates_instants_and_null_keep_their_meaning_for_the_library() -
     assert validate("t", rows, suite).passed
     late = (Expect("ExpectColumnValuesToBeBetween", column="d", min_value=date(2025, 1, 1)),)
     assert not validate("t", rows, late).passed
+
+
+def test_a_failed_check_says_first_what_the_rows_themselves_give_as_reasons() -> None:
+    rows = pl.DataFrame(
+        {"n": [None, None, 1], "status": ["failed", "failed", "ok"], "reason": ["no such file", "no such file", None]},
+        schema={"n": pl.Int64, "status": pl.String, "reason": pl.String},
+    )
+    failing = validate("b.t", rows, [Expect("ExpectColumnValuesToBeInSet", column="status", value_set=["ok"])])
+    assert failing.sentence.startswith("b.t: no such file; ExpectColumnValuesToBeInSet on status")
+    passing = validate("b.t", rows, [Expect("ExpectColumnValuesToBeBetween", column="n", min_value=0, mostly=0.1)])
+    assert passing.passed
+    assert "no such file" not in passing.sentence
