@@ -101,7 +101,7 @@ def match_file(shard: Shard, cache: str, digest: str, mining: Mining) -> Path:
 
 def profile_shard(shard: Shard, cache: str) -> pl.DataFrame:
     """What is needed of a shard's documents to find duplicates among them and with other shards."""
-    file = _folder(shard, cache) / "profile.parquet"
+    file = profile_file(shard, cache)
     if file.exists():
         return pl.read_parquet(file)
     folder = _folder(shard, cache) / "index"
@@ -109,6 +109,11 @@ def profile_shard(shard: Shard, cache: str) -> pl.DataFrame:
     frame = _profile_frame(profile(SearchIndex(folder).documents()))
     _written(file, frame.write_parquet)
     return frame
+
+
+def profile_file(shard: Shard, cache: str) -> Path:
+    """Where the profile of a shard is kept."""
+    return _folder(shard, cache) / "profile.parquet"
 
 
 def index_corpus(shards: Sequence[Shard], cache: str, compute: Compute | None = None) -> list[ShardOutcome]:
@@ -135,11 +140,14 @@ def match_corpus(
 
 
 def profile_corpus(shards: Sequence[Shard], cache: str, compute: Compute | None = None) -> Profile:
-    """The profile of all shards."""
+    """The profile of all shards. Only what is missing is computed, and kept here where another machine computed it."""
     worker = WorkerSpec("resources.corpus_mining:worker", {"function": "profile_shard", "cache": cache})
-    tasks = (Task(shard.key, (shard,)) for shard in shards)
-    frames = {task.key: frame for task, frame in (compute or LocalCompute()).run(worker, tasks)}
-    return joined([_profile_of(frames[shard.key]) for shard in shards])
+    tasks = (Task(shard.key, (shard,)) for shard in shards if not profile_file(shard, cache).exists())
+    for task, frame in (compute or LocalCompute()).run(worker, tasks):
+        file = profile_file(task.payload[0], cache)
+        if not file.exists():
+            _written(file, frame.write_parquet)
+    return joined([_profile_of(pl.read_parquet(profile_file(shard, cache))) for shard in shards])
 
 
 def worker(function: str, cache: str) -> Callable[[Any], Any]:
@@ -189,10 +197,10 @@ class _OpenBatches:
 
 
 class CorpusTexts:
-    """The texts of documents by id, from the indexes of the shards that they are in."""
+    """The texts of documents by id, from the indexes of the shards that they are in; one that is lacking is built."""
 
     def __init__(self, shards: Sequence[Shard], cache: str) -> None:
-        self._folders = {shard.location: _folder(shard, cache) / "index" for shard in shards}
+        self._cache, self._shards = cache, {shard.location: shard for shard in shards}
         self._indexes: dict[str, SearchIndex] = {}
 
     def __call__(self, document_id: str) -> str:
@@ -202,13 +210,19 @@ class CorpusTexts:
     def document(self, document_id: str) -> Document:
         """The document. KeyError where no shard holds it."""
         place = document_id.split("@", 1)[1].rsplit(":", 1)[0]
-        for location in [place] if place in self._folders else list(self._folders):
-            if location not in self._indexes:
-                self._indexes[location] = SearchIndex(self._folders[location])
-            found = self._indexes[location].document(document_id)
+        for location in [place] if place in self._shards else list(self._shards):
+            found = self._index(location).document(document_id)
             if found is not None:
                 return found
         raise KeyError(document_id)
+
+    def _index(self, location: str) -> SearchIndex:
+        if location not in self._indexes:
+            shard = self._shards[location]
+            folder = _folder(shard, self._cache) / "index"
+            build(folder, read_shard(shard))
+            self._indexes[location] = SearchIndex(folder)
+        return self._indexes[location]
 
 
 def _topic_rows(index: SearchIndex, shard: Shard, topic: TopicVersions, mining: Mining) -> list[tuple[object, ...]]:

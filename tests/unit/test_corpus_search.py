@@ -2,16 +2,19 @@
 
 import json
 import random
+from collections.abc import Iterable, Iterator
 from math import log
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resources.compute import Task, WorkerSpec
 from resources.corpora import shards
-from resources.corpus_mining import CorpusTexts, index_corpus, merged_hits, weighted
+from resources.corpus_mining import CorpusTexts, index_corpus, merged_hits, profile_corpus, profile_shard, weighted
 from resources.search_index import SearchIndex, build
 from strandline.corpus import BrokenRecord, Document, Location
 from strandline.corpus.settings import CorpusPart, CorpusSpec
@@ -183,3 +186,26 @@ def test_texts_are_found_again_in_the_shard_that_holds_them(tmp_path: Path):
     assert texts(wanted.document_id) == "the text of two"
     with pytest.raises(KeyError):
         texts(f"0000@{tmp_path}/one.jsonl:9")
+    elsewhere = CorpusTexts(here, str(tmp_path / "a machine that indexed nothing"))
+    assert elsewhere(wanted.document_id) == "the text of two"
+
+
+def test_what_another_machine_profiled_is_kept_here_and_not_asked_for_again(tmp_path: Path):
+    class Elsewhere:
+        """A machine whose folders are its own."""
+
+        def __init__(self) -> None:
+            self.done = 0
+
+        def run(self, worker: WorkerSpec, tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
+            for task in tasks:
+                self.done += 1
+                yield task, profile_shard(task.payload[0], str(tmp_path / "elsewhere"))
+
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": f"the text of {name}"}) + "\n", encoding="utf-8")
+    part = CorpusPart(files=(str(tmp_path / "*.jsonl"),))
+    here, machine = shards(CorpusSpec("c", parts=(part,), resources=("r",))), Elsewhere()
+    for _ in range(2):
+        assert len(profile_corpus(here, str(tmp_path / "here"), machine).ids) == 2
+    assert machine.done == 2
