@@ -13,6 +13,7 @@ from resources.corpus_streams import CHUNK, MEMBERS
 
 _GZIP, _ZSTD, _PLAIN = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"WARC/1."
 _BLOCK = 1 << 20
+_TYPES = ("warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation")
 _TEXT_TYPES = ("text/html", "application/xhtml", "text/plain")
 
 
@@ -62,7 +63,7 @@ def records(file: BinaryIO) -> Iterator[Found | Damage]:
                 if isinstance(found, Damage) and found.kind == "truncated":
                     break
             else:
-                damage = None if in_damage else _cut_off(file, magic, base if last is None else last)
+                damage = None if in_damage else _cut_off(file, magic, base, last)
                 if damage is not None:
                     yield damage
                 return
@@ -101,8 +102,8 @@ def _whole(record: Any, offset: int) -> Found | Damage:
     if digest.startswith("sha1:") and not record.verify_block_digest():
         return Damage(offset, "digest", "the record's bytes do not match its digest")
     kind = record.headers.get("WARC-Type")
-    if kind is None:
-        return Damage(offset, "record", "the record does not say of what type it is")
+    if kind not in _TYPES:
+        return Damage(offset, "record", f"there are no records of type {kind!r}")
     try:
         content_type, body = _document(record, kind, block)
     except ValueError as error:
@@ -144,10 +145,14 @@ def _untold(body: bytes) -> str:
     return "text/html" if start.startswith((b"<!doctype html", b"<html")) else ""
 
 
-def _cut_off(file: BinaryIO, magic: bytes, start: int) -> Damage | None:
-    """What the end of a compressed file cuts off, from the last member that is known; None where all are whole."""
+def _cut_off(file: BinaryIO, magic: bytes, base: int, last: int | None) -> Damage | None:
+    """What the end of a compressed file cuts off, from the last member that is known; None where all are whole.
+
+    Where many records are one member, that is the one at `base`.
+    """
     if magic == _PLAIN:
         return None
+    start = last if last is not None and _begins(file, magic, last) else base
     while True:
         file.seek(start)
         head = file.read(len(magic))
@@ -157,6 +162,11 @@ def _cut_off(file: BinaryIO, magic: bytes, start: int) -> Damage | None:
         if end is None:
             return Damage(start, "truncated", "the file ends in the middle of this compressed record")
         start = end
+
+
+def _begins(file: BinaryIO, magic: bytes, place: int) -> bool:
+    file.seek(place)
+    return file.read(len(magic)) == magic
 
 
 def _member_end(file: BinaryIO, magic: bytes, start: int) -> int | None:

@@ -465,6 +465,13 @@ def test_an_archive_that_ends_in_the_middle_of_a_compressed_record_says_so(pack,
     assert broken(read_warc(b"".join(members))) == []
 
 
+def test_an_archive_packed_as_one_member_tells_of_its_missing_end():
+    packed = gzip.compress(b"".join(warc_record("conversion", f"document {n}".encode()) for n in range(9)))
+    for kept in range(20, len(packed)):
+        assert broken(read_warc(packed[:kept])), kept
+    assert len(texts(read_warc(packed))) == 9
+
+
 @pytest.mark.parametrize(
     ("record", "kind"),
     [
@@ -473,8 +480,9 @@ def test_an_archive_that_ends_in_the_middle_of_a_compressed_record_says_so(pack,
         (response(b"zz\r\n" + PAGE, content_type="text/html\r\nTransfer-Encoding: chunked"), "http"),
         (response(b"\x1f\x8b\x08damaged" * 9, content_type="text/html\r\nContent-Encoding: gzip"), "http"),
         (warc_record("conversion", b"whose is it").replace(b"WARC-Type: conversion\r\n", b""), "record"),
+        (warc_record("conversiom", b"whose is it"), "record"),
     ],
-    ids=["no status", "empty", "chunks", "packing", "no type"],
+    ids=["no status", "empty", "chunks", "packing", "no type", "wrong type"],
 )
 def test_a_response_that_cannot_be_read_is_told_of_at_its_own_place(record, kind):
     good = warc_record("conversion", b"the next one")
