@@ -136,6 +136,7 @@ def verdicts(
         design=settings.look_design(len(shards)) if shards else None,
         group=group,
         sentinel_difference=moved,
+        n_orders=Group.parse(group).n_orders(min(stored["n_examples"])) if shards else None,
     )
     each = shard_rows(verdict, shards, backwards)
     store.write(*changes(verdict, verdict_rows(verdict, shards, stored, _plan_of(stored, settings)), each))
@@ -173,6 +174,7 @@ def planned(job: OrderJob, tokens: Tokens, settings: ContaminationResource) -> P
         alpha=settings.alpha,
         design=settings.look_design(n_shards),
         tokens_per_second=tokens.tokens_per_second,
+        n_orders=min(job.group.n_orders(shard.size) for shard in job.shards),
     )
 
 
@@ -194,8 +196,15 @@ def _plan_of(stored: pl.DataFrame, settings: ContaminationResource) -> str | Non
     if published.is_empty():
         return None
     tokens, n_shards = int(published["n_tokens"].sum()), published.height
-    examples = max(published["n_examples"].to_list())
-    return make_plan(tokens, n_shards, examples, alpha=settings.alpha, design=settings.look_design(n_shards)).text()
+    sizes = published["n_examples"].to_list()
+    return make_plan(
+        tokens,
+        n_shards,
+        max(sizes),
+        alpha=settings.alpha,
+        design=settings.look_design(n_shards),
+        n_orders=Group.parse(published["permutation_group"][0]).n_orders(min(sizes)),
+    ).text()
 
 
 def _read(spec: BenchmarkSpec, network: NetworkResource) -> Benchmark:

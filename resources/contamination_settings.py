@@ -74,6 +74,7 @@ class ContaminationResource(dg.ConfigurableResource):
             max(shard.size for shard in shards),
             alpha=self.alpha,
             design=self.look_design(len(shards)),
+            n_orders=min(Group.parse(self.group).n_orders(shard.size) for shard in shards),
         )
 
     def look_design(self, n_shards: int) -> LookDesign | None:

@@ -7,6 +7,7 @@ the caller's.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import factorial, prod
 from typing import Literal
 
 import numpy as np
@@ -51,6 +52,11 @@ class Group:
 
     def __str__(self) -> str:
         return "all" if self.width is None else f"window:{self.width}"
+
+    def n_orders(self, size: int) -> int:
+        """How many orders ``size`` examples have: a shard of two has two, however many are drawn."""
+        width = self.width or size
+        return prod(factorial(min(width, size - start)) for start in range(0, size, width))
 
     def draw(self, size: int, rng: np.random.Generator) -> list[int]:
         """A uniformly drawn order of ``size`` examples; the published one may come up, which keeps p exact."""

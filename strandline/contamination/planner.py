@@ -58,11 +58,16 @@ def expected_permutations(design: LookDesign, n_shards: int, alpha: Level, *, ef
     return expected
 
 
-def smallest_log_p(n_shards: int, n_permutations: int, weight: Fraction = Fraction(1)) -> float:
-    """ln of the smallest p-value that K shards with m permutations each can reach at a look of this weight."""
+def smallest_log_p(
+    n_shards: int, n_permutations: int, weight: Fraction = Fraction(1), n_orders: int | None = None
+) -> float:
+    """ln of the smallest p-value that K shards with m permutations each can reach at a look of this weight.
+
+    ``n_orders`` is how many orders a shard has at all: drawing more of them reaches nothing smaller.
+    """
     if n_shards < 1 or n_permutations < 1:
         raise ValueError("at least one shard and one permutation")
-    return min(0.0, -n_shards * log(n_permutations + 1) - log(weight))
+    return min(0.0, -n_shards * log(min(n_permutations + 1, n_orders or inf)) - log(weight))
 
 
 @dataclass(frozen=True)
@@ -131,8 +136,11 @@ def make_plan(
     alpha: Level = "0.05",
     design: LookDesign | None = None,
     tokens_per_second: float | None = None,
+    n_orders: int | None = None,
 ) -> Plan:
     """Plan a test; one shard is planned for Besag-Clifford, several for the design (default ``design_for``).
+
+    ``n_orders`` is how many orders the smallest shard has at all, which matters for shards of a few examples.
 
     Raises:
         ValueError: no tokens, no shards, a rate that is not positive.
@@ -141,7 +149,10 @@ def make_plan(
         raise ValueError("a plan needs at least one shard and one token")
     if tokens_per_second is not None and not 0 < tokens_per_second < inf:
         raise ValueError(f"a rate is positive, not {tokens_per_second!r}")
-    facts = _one_shard(alpha) if n_shards == 1 else _looks(n_shards, alpha, design or design_for(n_shards))
+    if n_shards == 1:
+        facts = _one_shard(alpha, n_orders)
+    else:
+        facts = _looks(n_shards, alpha, design or design_for(n_shards), n_orders)
     return Plan(
         n_shards=n_shards,
         examples_per_shard=examples_per_shard,
@@ -152,25 +163,25 @@ def make_plan(
     )
 
 
-def _looks(n_shards: int, alpha: Level, design: LookDesign) -> dict[str, Any]:
+def _looks(n_shards: int, alpha: Level, design: LookDesign, n_orders: int | None) -> dict[str, Any]:
     last, weight = design.looks[-1], design.weights[-1]
     share = as_level(alpha) * weight
     powers = [(total, fixed_power(total / sqrt(n_shards), n_shards, last, share)) for total in EFFECTS]
     return {
         "design_name": f"{design.name} ({', '.join(map(str, design.looks))} shuffled orders)",
         "most_permutations": last,
-        "smallest_log_p": smallest_log_p(n_shards, last, weight),
+        "smallest_log_p": smallest_log_p(n_shards, last, weight, n_orders),
         "expected_permutations_null": expected_permutations(design, n_shards, alpha),
         "expected_permutations_strong": expected_permutations(design, n_shards, alpha, effect=7 / sqrt(n_shards)),
         "power_by_effect": tuple(powers),
     }
 
 
-def _one_shard(alpha: Level) -> dict[str, Any]:
+def _one_shard(alpha: Level, n_orders: int | None) -> dict[str, Any]:
     return {
         "design_name": f"Besag-Clifford (until {BESAG_CLIFFORD_STOP} exceedances, {BESAG_CLIFFORD_MOST} at most)",
         "most_permutations": BESAG_CLIFFORD_MOST,
-        "smallest_log_p": smallest_log_p(1, BESAG_CLIFFORD_MOST),
+        "smallest_log_p": smallest_log_p(1, BESAG_CLIFFORD_MOST, n_orders=n_orders),
         "expected_permutations_null": float(expected_draws(BESAG_CLIFFORD_STOP, BESAG_CLIFFORD_MOST)),
         "expected_permutations_strong": float(BESAG_CLIFFORD_MOST),
         "power_by_effect": tuple((effect, fixed_power(effect, 1, BESAG_CLIFFORD_MOST, alpha)) for effect in EFFECTS),

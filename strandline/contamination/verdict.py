@@ -7,7 +7,7 @@ an order preference and nothing more.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import exp, isfinite, log
+from math import exp, inf, isfinite, log
 from typing import Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ CAUTION = (
     "examples in another order, on rewordings or on a data set made from them passes, so a p-value that is not small "
     "is no proof of a clean model."
 )
+OUT_OF_REACH = "this budget cannot reach level {:g}: use more shards, more permutations or more examples in a shard"
 ASSUMPTION = (
     "Assumed: without training on it, the published order of a shard is as good as any other. The order check looks "
     "for surface patterns only; an order by meaning or difficulty could pass it."
@@ -134,6 +135,7 @@ def judge(
     design: LookDesign | None = None,
     group: str = "all",
     sentinel_difference: float = 0.0,
+    n_orders: int | None = None,
 ) -> Verdict:
     """The verdict on the orders scored so far.
 
@@ -150,6 +152,8 @@ def judge(
         group: the permutation group, for the text.
         sentinel_difference: largest difference seen when the published order was scored again; values closer than it
             count as ties, and a verdict that hangs on it is ``numerically_fragile``.
+        n_orders: how many orders the smallest shard has at all. Where that leaves the level out of reach, a test that
+            does not reject is ``inconclusive``.
 
     Raises:
         ValueError: a shard without a shuffled order, a level outside (0, 1).
@@ -161,7 +165,8 @@ def judge(
     if not whole:
         return replace(base, reason=_nothing(left_out))
     base = replace(base, tolerance=_tolerance(whole, sentinel_difference))
-    tested = _one_shard(base, whole[0]) if len(whole) == 1 else _many_shards(base, whole, design)
+    floor = -inf if n_orders is None else -len(whole) * log(n_orders)
+    tested = _one_shard(base, whole[0], floor) if len(whole) == 1 else _many_shards(base, whole, design, floor)
     return _gated(tested, order_p, gate)
 
 
@@ -203,12 +208,13 @@ def benjamini_hochberg(log_p_values: Sequence[float]) -> list[float]:
     return [float(q) for q in q_values]
 
 
-def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesign | None) -> Verdict:
+def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesign | None, floor: float) -> Verdict:
     design = design or design_for(len(shards))
     result = run_looks([shard.values for shard in shards], design, alpha=base.alpha)
     lowered = [(shard.values[0] - base.tolerance, *shard.values[1:]) for shard in shards]
     lower = run_looks(lowered, design, alpha=base.alpha)
-    word, reason = _words(result, lower)
+    floor = max(floor, result.log_floor)
+    word, reason = _words(result, lower, floor)
     done = result.n_permutations
     return replace(
         base,
@@ -217,7 +223,7 @@ def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesig
         reason=reason,
         statistic=result.looks[-1].pooled.statistic if result.looks else None,
         log_p=result.log_p_any if result.looks else None,
-        log_floor=result.log_floor if result.looks else None,
+        log_floor=min(floor, result.log_p_any) if result.looks else None,
         log_floor_scored=result.log_floor_scored if result.looks else None,
         n_permutations=done,
         stopped_early=result.stopped_early,
@@ -225,7 +231,7 @@ def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesig
     )
 
 
-def _words(result: SequentialTest, lower: SequentialTest) -> tuple[Word, str]:
+def _words(result: SequentialTest, lower: SequentialTest, floor: float) -> tuple[Word, str]:
     alpha = float(result.alpha)
     if result.decision == "continue":
         return (
@@ -236,8 +242,8 @@ def _words(result: SequentialTest, lower: SequentialTest) -> tuple[Word, str]:
         return "numerically_fragile", "the verdict turns on differences within the scoring noise; score again in fp32"
     if result.decision == "rejected":
         return "order_memorised", f"the published order is more likely than chance allows at level {alpha:g}"
-    if result.log_floor > log(result.alpha):
-        return "inconclusive", f"this budget cannot reach level {alpha:g}: use more shards or more permutations"
+    if floor > log(result.alpha):
+        return "inconclusive", OUT_OF_REACH.format(alpha)
     reason = f"no evidence at level {alpha:g} that the published order is special to this model"
     if result.decision == "futile":
         look = result.looks[-1]
@@ -248,11 +254,11 @@ def _words(result: SequentialTest, lower: SequentialTest) -> tuple[Word, str]:
     return "no_evidence", reason
 
 
-def _one_shard(base: Verdict, shard: ShardScores) -> Verdict:
+def _one_shard(base: Verdict, shard: ShardScores, floor: float) -> Verdict:
     test = besag_clifford(shard.values[0], shard.values[1:], tolerance=base.tolerance)
     if test.draws == 0:
         raise ValueError(f"no permutations in shard {shard.shard}: at least one shuffled order is needed")
-    floor = log(1 / (BESAG_CLIFFORD_MOST + 1))
+    floor = max(floor, -log(BESAG_CLIFFORD_MOST + 1))
     p = test.p_fraction
     word: Word = "inconclusive"
     reason = f"scoring is not finished: {test.draws} shuffled orders, {test.exceedances} at least as likely"
@@ -261,6 +267,8 @@ def _one_shard(base: Verdict, shard: ShardScores) -> Verdict:
         word = "order_memorised" if rejected else "no_evidence"
         kind = "more likely than chance allows" if rejected else "not special to this model on this evidence"
         reason = f"the published order is {kind} at level {float(base.alpha):g}"
+        if not rejected and floor > log(base.alpha):
+            word, reason = "inconclusive", OUT_OF_REACH.format(float(base.alpha))
     return replace(
         base,
         method="Besag-Clifford",
@@ -268,8 +276,8 @@ def _one_shard(base: Verdict, shard: ShardScores) -> Verdict:
         reason=reason,
         statistic=float(test.exceedances),
         log_p=None if p is None else log(p),
-        log_floor=None if p is None else floor,
-        log_floor_scored=None if p is None else floor,
+        log_floor=None if p is None else min(floor, log(p)),
+        log_floor_scored=None if p is None else -log(BESAG_CLIFFORD_MOST + 1),
         n_permutations=test.draws,
         stopped_early=test.draws < BESAG_CLIFFORD_MOST and p is not None,
         shard_tests=_shard_tests([shard], test.draws, base.tolerance),

@@ -218,6 +218,14 @@ def test_a_shard_that_is_not_finite_stops_no_verdict_and_a_model_that_is_not_fin
     assert "every value of loglik is NULL" in str([e.description for e in result.get_asset_check_evaluations()])
 
 
+def test_three_examples_cannot_reach_the_level_and_the_verdict_says_so(house: House) -> None:
+    house.list_benchmarks({"three": CLEAN[:3]})
+    row = house.test("three", Scripted(ScriptedScorer()))
+    assert row["verdict"] == "inconclusive"
+    assert row["resolution"] == pytest.approx(1 / 6)
+    assert "cannot reach the level" in row["plan"]
+
+
 def test_the_only_finite_shard_of_two_is_drawn_to_the_end(house: House) -> None:
     texts = invented(16, 5)
     house.list_benchmarks({"two": texts})

@@ -111,6 +111,11 @@ def test_a_window_group_moves_examples_inside_their_window_only():
     assert str(Group.parse("all")) == "all"
 
 
+def test_a_group_counts_its_orders():
+    assert [Group().n_orders(size) for size in (1, 2, 4)] == [1, 2, 24]
+    assert [Group(3).n_orders(size) for size in (3, 4, 7)] == [6, 6, 36]
+
+
 @pytest.mark.parametrize("text", ["", "window", "window:1", "window:x", "some"])
 def test_unknown_groups_are_refused(text):
     with pytest.raises(ValueError, match="window:w"):

@@ -138,6 +138,19 @@ def test_one_shard_is_tested_by_drawing_until_ten_exceedances():
         judged([ShardScores(0, (9.0,))])
 
 
+def test_too_few_examples_to_reach_the_level_are_inconclusive_unless_it_is_reached():
+    alone = [ShardScores(0, (0.0, *[0.0, -1.0] * 20))]
+    assert judged(alone).verdict == "no_evidence"
+    few = judged(alone, n_orders=2)
+    assert (few.verdict, few.resolution) == ("inconclusive", 0.5)
+    assert "more examples in a shard" in few.reason
+    several = [ShardScores(k, (0.0, *[0.0, -1.0] * 10)) for k in range(4)]
+    assert judged(several, n_orders=2).verdict == "inconclusive"
+    reached = judged(scored(2.0), n_orders=2, alpha="0.001")
+    assert reached.verdict == "order_memorised"
+    assert reached.resolution <= reached.p_value
+
+
 def test_identical_examples_make_ties_and_no_evidence():
     verdict = judged([ShardScores(k, (-5.0,) * 20) for k in range(8)])
     assert verdict.verdict == "no_evidence"
