@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from strandline.contamination.sequential import run_looks
+from strandline.contamination.sequential import ECONOMY, FIXED_19, THREE_LOOKS, design_for, run_looks
 from strandline.contamination.simulation import ESTIMATORS, TRANSFORMERS, run_once, scenarios
 
 
@@ -33,13 +33,17 @@ def test_unknown_names_are_refused():
 
 
 @pytest.mark.slow
-def test_early_stopping_keeps_its_level_over_twenty_thousand_replications():
+@pytest.mark.parametrize(
+    ("design", "n_shards"), [(THREE_LOOKS, 6), (ECONOMY, 3), (FIXED_19, 3), (design_for(2), 2), (design_for(3), 3)]
+)
+def test_every_design_keeps_its_level_over_twenty_thousand_replications(design, n_shards):
     """Every other data set is normal, every other one skewed to the left, where the published t-test fails."""
     rng = np.random.default_rng(31)
+    size = (n_shards, design.looks[-1] + 1)
     rejected = 0
     for run in range(20_000):
-        values = rng.normal(size=(6, 20)) if run % 2 else -rng.exponential(size=(6, 20))
-        rejected += run_looks(values, alpha="0.05").decision == "rejected"
+        values = rng.normal(size=size) if run % 2 else -rng.exponential(size=size)
+        rejected += run_looks(values, design, alpha="0.05").decision == "rejected"
     assert rejected / 20_000 < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 20_000)
     assert rejected / 20_000 > 0.03
 
