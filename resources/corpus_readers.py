@@ -58,22 +58,28 @@ def parquet(file: BinaryIO, name: str, layout: Layout, subcorpus: str | None) ->
 
     try:
         table = pq.ParquetFile(file)
-    except (pa.ArrowException, OSError) as error:
+        columns = [column for column in top_fields(layout) if column in table.schema_arrow.names]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         yield BrokenRecord(Location(name, "row", 1), "parquet", f"no readable Parquet file: {_one_line(error)}")
         return
-    columns = [column for column in top_fields(layout) if column in table.schema_arrow.names]
     row = 0
     for group in range(table.num_row_groups):
         first, size = row, table.metadata.row_group(group).num_rows
+        why = "it ends early"
         try:
             for batch in table.iter_batches(batch_size=512, row_groups=[group], columns=columns):
                 for record in _records(batch):
                     row += 1
                     yield _row(record, Location(name, "row", row), layout, subcorpus)
         except (pa.ArrowException, OSError) as error:
-            lost = f"rows {row + 1} to {first + size} of row group {group + 1} cannot be read: {_one_line(error)}"
+            why = _one_line(error)
+        if row != first + size:
+            lost = f"rows {row + 1} to {first + size} of row group {group + 1} cannot be read: {why}"
             yield BrokenRecord(Location(name, "row", row + 1), "parquet", lost)
         row = first + size
+    if row != table.metadata.num_rows:
+        lost = f"the file promises {table.metadata.num_rows} rows, its row groups hold {row}"
+        yield BrokenRecord(Location(name, "row", row + 1), "parquet", lost)
 
 
 def _records(batch: Any) -> Iterator[dict[str, Any] | UnicodeDecodeError]:

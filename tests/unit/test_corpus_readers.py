@@ -361,6 +361,26 @@ def test_a_file_that_is_no_parquet_is_one_broken_record(data):
     assert broken(read_parquet(data)) == [("parquet", 1)]
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 255), st.sampled_from(["snappy", "zstd", "none"]))
+def test_no_damage_makes_the_parquet_reader_fail_or_lose_rows_silently(place, flip, compression):
+    table = pa.table({"content": [f"row {n}" for n in range(60)], "url": ["https://a.example"] * 60})
+    data = bytearray(parquet_bytes(table, row_group_size=20, compression=compression))
+    data[-(1 + place % len(data))] ^= flip
+    found = read_parquet(bytes(data))
+    assert len(texts(found)) == 60 or broken(found)
+
+
+def test_a_footer_that_forgets_a_row_group_is_told_of(monkeypatch):
+    class Forgetful(pq.ParquetFile):
+        num_row_groups = 1
+
+    monkeypatch.setattr(pq, "ParquetFile", Forgetful)
+    found = read_parquet(parquet_bytes(pa.table({"content": ["a"] * 20}), row_group_size=10))
+    assert len(texts(found)) == 10
+    assert broken(found) == [("parquet", 11)]
+
+
 def test_a_truncated_parquet_and_one_without_the_text_column():
     data = parquet_bytes(pa.table({"content": ["a"] * 10}))
     assert broken(read_parquet(data[: len(data) // 2])) == [("parquet", 1)]
