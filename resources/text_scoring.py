@@ -170,21 +170,24 @@ def score_pending(
 ) -> Progress:
     """Score what is missing and commit it as it comes; the model is not even loaded where nothing is.
 
-    Scores of other weights under this name, or of an earlier version of the scoring code, are let go of first, so that
-    a run that is cut short leaves gaps and no mixture.
+    Where tasks take longer than ``COMMIT_SECONDS`` each is committed at once, so that none waits for the next one; else
+    they are committed together, once in that time. Scores of other weights under this name, or of an earlier version of
+    the scoring code, are let go of first, so that a run that is cut short leaves gaps and no mixture.
     """
     _let_go(store, scoring)
     missing = pending(store, scoring)
     began = committed = monotonic()
+    results = 0
     progress = Progress(0, missing.height, 0, 0.0)
     rows: list[dict[str, object]] = []
     try:
         for _, scored in compute.run(scoring.worker, _tasks(store, scoring, missing)):
             rows += scored
+            results += 1
             tokens = progress.tokens + sum(row["tokens_computed"] for row in scored)
             progress = Progress(progress.done + len(scored), missing.height, tokens, monotonic() - began)
             told(progress)
-            if monotonic() - committed > COMMIT_SECONDS:
+            if max(monotonic() - committed, progress.seconds / results) > COMMIT_SECONDS:
                 _commit(store, rows)
                 rows, committed = [], monotonic()
     finally:

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from hashlib import sha256
+from itertools import accumulate
 
 import dagster as dg
 import polars as pl
 import pytest
 
 from assets.scoring import scores
+from resources import text_scoring
 from resources.compute_settings import ComputeResource
 from resources.configured import ModelListResource, WarehouseResource
 from resources.text_scoring import local_scoring, pending, score_pending
@@ -161,6 +163,27 @@ def test_other_weights_leave_gaps_and_no_mixture_where_scoring_is_cut_short(hous
     with pytest.raises(RuntimeError, match="cut short"):
         score_pending(store, other, CutShort())
     assert store.query("select count(*) from perplexity.scores").item() == 0
+
+
+def test_no_finished_task_waits_for_the_next_one_where_tasks_are_slow(house, tmp_path, monkeypatch):
+    store, clock, texts, committed = house[0].open(), [0.0], [], []
+    scoring = local_scoring(house[1].find(NAME), cache=tmp_path / "cache")
+    monkeypatch.setattr(text_scoring, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(text_scoring, "TEXTS_A_TASK", 1)
+    facts = {"model": NAME, "max_tokens": 24, "dtype": scoring.dtype, "weights_digest": scoring.weights_digest}
+    facts |= {"scorer_version": "1", "status": "too_short", "reason": "none", "tokens_computed": 0}
+
+    class TwoAtATime:
+        def run(self, worker, tasks):
+            for number, task in enumerate(tasks):
+                clock[0] += 0.1 if number % 2 else 60.0
+                texts.append(len(task.payload["texts"]))
+                yield task, [{"text_sha256": digest, **facts} for digest in task.payload["texts"]]
+                committed.append(store.query("select count(*) from perplexity.scores").item())
+
+    score_pending(store, scoring, TwoAtATime())
+    assert len(committed) > 2
+    assert committed == list(accumulate(texts))
 
 
 class CutShort:
