@@ -117,7 +117,7 @@ comment on column perplexity.reference_tests.kind is 'ngram (cross-fitted on the
 comment on column perplexity.reference_tests.tokenization is 'ngram: the digest of the tokenizer whose tokens it counts, or words; model: same or other, whether it scored the same tokens';
 comment on column perplexity.reference_tests.texts_digest is 'digest of the texts and settings that an ngram reference was fitted on';
 comment on column perplexity.reference_tests.n_texts is 'distinct texts it has a score for';
-comment on column perplexity.reference_tests.is_usable is 'false where it has a cutoff of its own or no scores';
+comment on column perplexity.reference_tests.is_usable is 'false where it has a cutoff of its own, or scores of too little of the resource';
 comment on column perplexity.reference_tests.status is 'its own status without a reference; found means that it must not be used';
 comment on column perplexity.reference_tests.reason is 'one plain sentence when it has no cutoff of its own, or no scores';
 comment on column perplexity.reference_tests.month is 'its own cutoff, where found';

@@ -24,6 +24,8 @@ from strandline.perplexity.rise import rise_cutoff
 
 NO_REFERENCE = "none"
 MIN_BUCKET = 5
+SPARSE = frozenset({"too-few-topics", "too-few-months", "gaps"})
+"""Statuses of what has too few scores to be estimated at all."""
 
 REASONS = {
     "found": None,
@@ -243,9 +245,18 @@ def _risen(scores: pl.DataFrame, reference: str, months: Sequence[date], seed: i
 
 
 def _marked(rows: list[EffectiveCutoff], referenced: str, alone: str) -> list[EffectiveCutoff]:
-    """Mark the row to report: the first usable reference's, else the one without. The target's results do not count."""
-    usable = [row for row in rows if row.status != "reference-dated"]
-    preferred = [row for row in usable if row.estimator == referenced and row.reference != NO_REFERENCE]
-    fallback = [row for row in rows if row.estimator == alone and row.reference == NO_REFERENCE]
-    chosen = (preferred or fallback)[0]
+    """Mark the row to report: the first usable reference's, else the one without. The target's results do not count.
+
+    A reference is not usable where it has a cutoff of its own, or scores of too little of what the target has.
+    """
+    fallback = next(row for row in rows if row.estimator == alone and row.reference == NO_REFERENCE)
+    usable = [
+        row
+        for row in rows
+        if row.estimator == referenced
+        and row.reference != NO_REFERENCE
+        and row.status != "reference-dated"
+        and (row.status not in SPARSE or row.status == fallback.status)
+    ]
+    chosen = (usable or [fallback])[0]
     return [replace(row, is_default=row is chosen) for row in rows]

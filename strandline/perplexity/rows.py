@@ -16,7 +16,14 @@ import numpy as np
 import polars as pl
 
 from strandline.perplexity.curves import bucket_curve, panel_curve
-from strandline.perplexity.cutoffs import EffectiveCutoff, bucket_cutoffs, bucket_test, panel_cutoffs, reference_test
+from strandline.perplexity.cutoffs import (
+    SPARSE,
+    EffectiveCutoff,
+    bucket_cutoffs,
+    bucket_test,
+    panel_cutoffs,
+    reference_test,
+)
 from strandline.perplexity.differences import Floats
 from strandline.perplexity.figures import CurveLine
 from strandline.perplexity.panels import Panel, buckets_of, panel_of
@@ -271,7 +278,8 @@ def _reference_row(model: str, resource: ScoredResource, reference: str, scores:
     test = _own_cutoff(own)
     dated = {name: getattr(test, name) for name in ("status", "reason", "month")}
     ends = {"low95": test.low95, "high95": test.high95} if test.status == "found" else {}
-    return row | dated | ends | {"is_usable": test.status != "found"}
+    lacks_scores = test.status in SPARSE and test.status != _own_cutoff(resource).status
+    return row | dated | ends | {"is_usable": test.status != "found" and not lacks_scores}
 
 
 def _tokenization(resource: ScoredResource, scores: pl.DataFrame) -> str | None:

@@ -68,6 +68,17 @@ def test_a_reference_with_a_cutoff_of_its_own_is_refused_and_the_next_one_report
     assert [name for name, row in rows.items() if row.is_default] == [("panel", "timeless")]
 
 
+def test_a_reference_with_scores_of_few_topics_does_not_stand_in_the_way_of_the_next_one() -> None:
+    target, reference, truth = sharp()
+    few = Panel(reference.topics[:10], reference.months, reference.values[:10])
+    rows = by_name(panel_cutoffs(target, {"few": few, "timeless": reference}))
+    assert rows["panel", "few"].status == "too-few-topics"
+    assert [name for name, row in rows.items() if row.is_default] == [("panel", "timeless")]
+    assert rows["panel", "timeless"].month == truth
+    alone = by_name(panel_cutoffs(target, {"few": few}))
+    assert [name for name, row in alone.items() if row.is_default] == [("panel_noref", "none")]
+
+
 def test_the_default_does_not_depend_on_which_row_has_a_finding() -> None:
     target, reference, _ = sharp()
     flat = panel(planted_panel("flat", "wiki", np.random.default_rng(9), n_topics=300).reference)

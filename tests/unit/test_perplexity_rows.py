@@ -122,6 +122,19 @@ def test_a_reference_that_scored_other_tokens_is_said_to() -> None:
     assert rows["status"].to_list() == ["too-few-topics"] * 3
 
 
+def test_a_reference_with_scores_of_few_topics_is_not_usable_where_the_model_has_enough() -> None:
+    months = [date(2022 + m // 12, m % 12 + 1, 1) for m in range(12)]
+    cells = [(f"t{t}", month, float(t + m % 3)) for t in range(20) for m, month in enumerate(months)]
+    every = pl.DataFrame(cells, schema=["topic", "month", "mean_nll"], orient="row").with_columns(
+        resource=pl.lit("r"), kind=pl.lit("panel"), text_sha256=pl.col("topic") + pl.col("month").cast(pl.String)
+    )
+    every = every.with_columns(token_digest="text_sha256")
+    few = every.filter(pl.col("topic").is_in(["t1", "t2"]))
+    rows = reference_rows("m", next(scored_resources(every)), [("few", few), ("every", every)])
+    assert rows.select("reference", "is_usable").rows() == [("few", False), ("every", True)]
+    assert "2 topics" in rows["reason"][0]
+
+
 def test_listed_references_serve_the_models_and_resources_that_they_name(tmp_path: Path) -> None:
     file = tmp_path / "references.yaml"
     file.write_text("references:\n  - model: base\n  - {model: old, resources: [laws], of: [small, old]}\n")
