@@ -8,13 +8,16 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from resources.corpus_arc import records as arc_records
 from resources.corpus_streams import lines
-from resources.corpus_warc import Damage, Found, records
+from resources.corpus_warc import Damage, Found
+from resources.corpus_warc import records as warc_records
 from strandline.corpus import BrokenRecord, Document, Location
 from strandline.corpus.layouts import Layout, Parts, as_day, parts, top_fields
 from strandline.spans.commoncrawl import decode
 
 Record = Document | BrokenRecord
+Archive = Callable[[BinaryIO], Iterator[Found | Damage]]
 UNREADABLE_SHARE = 0.01
 """Share of characters that an encoding could not read, from which on a page counts as broken."""
 
@@ -116,7 +119,7 @@ def _row(
         return BrokenRecord(location, "record", str(error))
 
 
-def warc(file: BinaryIO, name: str, subcorpus: str | None) -> Iterator[Record]:
+def warc(file: BinaryIO, name: str, subcorpus: str | None, records: Archive = warc_records) -> Iterator[Record]:
     """The documents of a WARC or WET file, plain or compressed: converted text, and the main text of successful pages.
 
     Requests, revisits, metadata and failed or non-text responses hold no document. After damage the next record that
@@ -188,6 +191,8 @@ def reader_of(path: str) -> Reader | None:
         return jsonl
     if name.endswith((".parquet", ".pq")):
         return parquet
-    if name.endswith((".warc", ".wet", ".arc")):
+    if name.endswith((".warc", ".wet")):
         return lambda file, shown, _, subcorpus: warc(file, shown, subcorpus)
+    if name.endswith(".arc"):
+        return lambda file, shown, _, subcorpus: warc(file, shown, subcorpus, arc_records)
     return None

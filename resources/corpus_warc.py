@@ -210,5 +210,5 @@ def _next_record(file: BinaryIO, magic: bytes, start: int) -> int | None:
 
 def _reason(error: OSError, head: bytes) -> str:
     if head.startswith(b"filedesc://"):
-        return "this is an ARC file, the format before WARC; convert it first (warcio recompress does)"
+        return "this is an ARC file, the format before WARC, which is read where its name ends in .arc"
     return f"the record cannot be read: {error}"

@@ -46,7 +46,7 @@ comment on column corpus.broken_records.corpus is 'corpus name';
 comment on column corpus.broken_records.location is 'file of the shard';
 comment on column corpus.broken_records.unit is 'what is counted: line, row, record or file';
 comment on column corpus.broken_records.position is 'which one, from 1';
-comment on column corpus.broken_records.byte_offset is 'where it begins: in the stored file for WARC, in the decompressed stream for JSON lines';
+comment on column corpus.broken_records.byte_offset is 'where it begins: in the stored file for WARC, in the decompressed stream for JSON lines and ARC';
 comment on column corpus.broken_records.kind is 'one word for what is wrong';
 comment on column corpus.broken_records.reason is 'one plain sentence';
 

@@ -16,7 +16,8 @@ from hashlib import sha256
 class Location:
     """Where a record stands: the file, its line, row or record counted from 1, and its byte offset where one exists.
 
-    The offset is into the file as stored for WARC, and into the decompressed stream for JSONL; Parquet rows have none.
+    The offset is into the file as stored for WARC, and into the decompressed stream for JSONL and ARC; Parquet rows
+    have none.
     """
 
     file: str

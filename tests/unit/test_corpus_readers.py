@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from resources import corpus_environment
 from resources.corpora import Shard, read_shard, shards
-from resources.corpus_readers import jsonl, parquet, warc
+from resources.corpus_readers import jsonl, parquet, reader_of, warc
 from resources.corpus_streams import lines
 from resources.corpus_warc import Damage, records
 from strandline.corpus import BrokenRecord, Document
@@ -533,13 +533,14 @@ def test_the_reference_fixtures_are_read_or_told_of(shared: Path):
         "warcio_example.warc": (1, 0),
         "warcio_example.warc.gz": (1, 0),
         "warcio_example-iana.org-chunked.warc": (1, 0),
-        "warcio_example.arc": (0, 1),
-        "warcio_example.arc.gz": (0, 1),
+        "warcio_example.arc": (1, 0),
+        "warcio_example.arc.gz": (1, 0),
         "dolma_sample-0000.warc.gz": (22, 0),
         "dolma_sample-0001.warc.gz": (15, 0),
     }
     for name, counts in expected.items():
-        found = list(warc(io.BytesIO((shared / "data" / "corpora" / name).read_bytes()), name, "crawl"))
+        data = io.BytesIO((shared / "data" / "corpora" / name).read_bytes())
+        found = list(reader_of(name)(data, name, LAYOUTS["plain"], "crawl"))
         bad = [record for record in found if isinstance(record, BrokenRecord)]
         assert (len(found) - len(bad), len(bad)) == counts, name
 
@@ -555,6 +556,61 @@ def test_no_damage_makes_the_warc_reader_fail_or_stop_silently(place, junk, comp
     assert len(whole) >= 3
     if len(whole) < 6 and compressed:
         assert len(whole) < len(found)
+
+
+def arc_record(number: int, body: bytes | None = None, length: int | None = None) -> bytes:
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + PAGE.replace(b"rivers", b"rivers %d" % number)
+    stored = page if body is None else body
+    line = f"http://a.example/{number} 10.0.0.1 20100401000000 text/html {len(stored) if length is None else length}\n"
+    return line.encode() + stored + b"\n"
+
+
+ARC_HEAD = b"filedesc://a.arc 0.0.0.0 20100401000000 text/plain 9\n1 0 Test\n\n"
+
+
+def read_arc(data: bytes) -> list[Document | BrokenRecord]:
+    return list(reader_of("a.arc.gz")(io.BytesIO(data), "a.arc.gz", LAYOUTS["plain"], "crawl"))
+
+
+def test_arc_pages_are_documents_with_their_place_and_day():
+    parts = [ARC_HEAD, *(arc_record(number) for number in range(4)), arc_record(4, b"HTTP/1.1 404 Gone\r\n\r\n")]
+    for data in (b"".join(parts), b"".join(map(gzip.compress, parts))):
+        found = read_arc(data)
+        assert [f"rivers {number}" in text for number, text in enumerate(texts(found))] == [True] * 4
+        assert broken(found) == []
+        assert (found[1].url, found[1].crawled_on) == ("http://a.example/1", date(2010, 4, 1))
+        assert [record.location.offset for record in found[:2]] == [len(ARC_HEAD), len(ARC_HEAD + parts[1])]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "kind"),
+    [
+        (b"\0garbage\xff and more\n" * 30, "corrupt"),
+        (arc_record(9, length=20), "corrupt"),
+        (arc_record(9, length=1 << 40), "long"),
+        (arc_record(9, b"no status\r\n\r\n"), "http"),
+    ],
+)
+def test_damage_in_an_arc_file_is_located_and_the_next_record_is_found(damaged, kind):
+    before = ARC_HEAD + arc_record(0)
+    found = read_arc(before + damaged + arc_record(1))
+    assert any("rivers 0" in text for text in texts(found))
+    assert any("rivers 1" in text for text in texts(found))
+    assert kind in {each for each, _ in broken(found)}
+    told = [record.location.offset for record in found if isinstance(record, BrokenRecord)]
+    assert all(len(before) <= offset <= len(before) + len(damaged) for offset in told)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 10_000), st.booleans())
+def test_an_arc_file_that_is_cut_off_says_so_unless_at_the_end_of_a_record(place, compressed):
+    parts = [ARC_HEAD, *(arc_record(number) for number in range(5))]
+    stored = [gzip.compress(part) if compressed else part for part in parts]
+    data = b"".join(stored)
+    kept = 1 + place % (len(data) - 1)
+    ends = {sum(map(len, stored[:count])) - missing for count in range(len(stored) + 1) for missing in (0, 1)}
+    found = read_arc(data[:kept])
+    assert broken(found) or kept in ends
 
 
 class Ranged(http.server.SimpleHTTPRequestHandler):
