@@ -65,6 +65,7 @@ def corpus_versions(
 ) -> Iterator[dg.MaterializeResult]:
     """Search each topic's reported version, attribute the hits to months, and count them by both algorithms."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
+    _require_documents(store, spec)
     cache, backend = str(corpus_list.cache()), compute.open()
     mined = [_versions(store, spec, cache, resource, backend) for resource in spec.resources]
     frames = [pl.concat(parts) for parts in zip(*mined, strict=True)]
@@ -123,6 +124,18 @@ def _versions(
         rows.count_rows(spec.corpus, topics, copies, ngrams, spec.mining.ngram),
         rows.truth_rows(spec.corpus, resource, truths),
     )
+
+
+def _require_documents(store: Warehouse, spec: CorpusSpec) -> None:
+    """Failure where the corpus names a resource that was never read: a slip would look like a corpus without copies."""
+    known = store.query("select resource from spans.resources union select resource from spans.revisions order by 1")
+    if unknown := [name for name in spec.resources if name not in known["resource"]]:
+        held = ", ".join(known["resource"]) or "none"
+        raise dg.Failure(
+            f"corpus {spec.corpus}: the resource {unknown[0]} has not been read; those that were are {held} "
+            "(data/spans.yaml lists resources, the job read_spans reads them)",
+            allow_retries=False,
+        )
 
 
 def _known(spec: CorpusSpec, here: Sequence[Shard]) -> list[KnownDocument]:

@@ -13,6 +13,7 @@ from datetime import date
 from hashlib import sha256
 
 from strandline.spans import RELATIVE, TRANSIENT, Span, Version
+from strandline.spans.months import next_month
 
 COMPLETE = frozenset({"ok", "short"})
 MANNERS = frozenset({"maxlag", "pause"})
@@ -104,11 +105,25 @@ def judge_month(month: date, versions: Sequence[Version], expected: int | None, 
 
 def describe_failures(months: Iterable[Month]) -> str | None:
     """One line that names the months that were not completed and why; None where all were."""
-    causes: dict[str, list[str]] = {}
+    causes: dict[str, list[date]] = {}
     for month in months:
         if month.status not in COMPLETE:
-            causes.setdefault(f"{month.status}: {month.reason}", []).append(f"{month.month:%Y-%m}")
-    return "; ".join(f"{', '.join(names)} ({cause})" for cause, names in causes.items()) or None
+            causes.setdefault(f"{month.status}: {month.reason}", []).append(month.month)
+    return "; ".join(f"{_spelled(named)} ({cause})" for cause, named in causes.items()) or None
+
+
+def _spelled(months: Iterable[date]) -> str:
+    """Months in words, three or more neighbours as `2016-04 to 2023-04`."""
+    runs: list[list[date]] = []
+    for month in sorted(months):
+        if runs and next_month(runs[-1][-1]) == month:
+            runs[-1].append(month)
+        else:
+            runs.append([month])
+    return ", ".join(
+        f"{run[0]:%Y-%m} to {run[-1]:%Y-%m}" if len(run) > 2 else ", ".join(f"{month:%Y-%m}" for month in run)
+        for run in runs
+    )
 
 
 def row(version: Version) -> dict[str, object]:

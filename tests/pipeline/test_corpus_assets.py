@@ -210,9 +210,17 @@ def test_an_empty_corpus_has_no_rows_and_fails_its_check(world, tmp_path, monkey
 def test_a_resource_without_texts_is_searched_for_nothing(world):
     store = world["warehouse"].open()
     store.replace("spans.revisions", store.query("select * from spans.revisions").clear())
+    store.replace("spans.resources", pl.DataFrame({"resource": ["facts"], "kind": ["panel"], "max_tokens": [512]}))
     assert materialize(world, corpus.ASSETS).success
     assert store.query("select count(*) from corpus.version_counts").item() == 0
     assert "no copy" in store.query("select sentence from corpus.explanations where model = 'none'").item()
+
+
+def test_a_resource_that_was_never_read_is_named_beside_those_that_were(world):
+    settings = Path(world["corpus_list"].path)
+    settings.write_text(settings.read_text().replace("- facts", "- fatcs"))
+    with pytest.raises(dg.Failure, match="the resource fatcs has not been read; those that were are facts"):
+        materialize(world, corpus.ASSETS)
 
 
 def test_the_exhibits_are_pictures_and_coloured_pairs(mined):

@@ -179,6 +179,8 @@ def test_failures_are_named_month_by_month_and_causes_told_once() -> None:
     months = [Month(m, "deferred", "busy", 0, 0) for m in MONTHS[:2]] + [Month(MONTHS[2], "ok", None, 1, 1)]
     assert describe_failures(months) == "2024-01, 2024-02 (deferred: busy)"
     assert describe_failures(months[2:]) is None
+    year = [Month(m, "failed", "gone", 0, 0) for m in month_range(date(2023, 1, 1), date(2023, 12, 1))]
+    assert describe_failures([*year, *months]) == "2023-01 to 2023-12 (failed: gone); 2024-01, 2024-02 (deferred: busy)"
 
 
 def test_what_no_file_can_hold_is_replaced_before_it_is_stored() -> None:
