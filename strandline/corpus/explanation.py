@@ -161,19 +161,19 @@ def gap_shares(
     """
     if not copies:
         return GapShares("missing", "no copy of the resource was found", 0)
-    months = calendar(months)
+    months, n_copies = calendar(months), round(sum(copy.weight for copy in copies))
     panels = _coalitions(copies, months, frozenset(crawled), groups)
     totals = panels.sum(axis=1)
     typical = typical_month(totals[0])
     if typical.last - typical.first + 1 >= max(2, FLAT * len(months)):
-        return GapShares("flat", "the copies are spread over the months without a typical one", len(copies))
+        return GapShares("flat", "the copies are spread over the months without a typical one", n_copies)
     place = _place(reported, months)
     gap, old, double, rest = _shapley(place, totals)
     drawn, parts = _bootstrap(panels, place, seed)
     return GapShares(
         status="ok",
         reason=None,
-        n_copies=len(copies),
+        n_copies=n_copies,
         typical=months[typical.middle],
         bulk_from=months[typical.first],
         bulk_to=months[typical.last],

@@ -197,6 +197,11 @@ def test_a_gap_is_counted_in_months_of_the_calendar_also_where_a_resource_lacks_
     assert calendar(sparse)[reweighted(old, sparse, {})["none"].middle] == date(2019, 6, 1)
 
 
+def test_a_document_that_two_topics_share_is_one_copy():
+    shared = [Copy("d", topic, "crawl", (DUMP,), weight=0.5) for topic in ("t", "u")]
+    assert gap_shares(shared + copies_at(DUMP, 3), MONTHS, DUMP, [], {}).n_copies == 4
+
+
 def test_copies_without_a_typical_month_explain_nothing():
     spread = [copy for month in MONTHS for copy in copies_at(month, 3)]
     assert gap_shares(spread, MONTHS, DUMP, ["crawl"], {}).status == "flat"
