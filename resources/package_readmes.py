@@ -30,6 +30,7 @@ TAIL, LONG_TAIL, LARGE_WHEEL = 65_536, 262_144, 1_000_000
 LARGEST_SDIST = 2_000_000
 LARGEST_WHEEL_SENT_WHOLE = 8_000_000
 FAILURES_IN_A_ROW = 5
+NOTHING_THERE = ("failed", "the index has none of the packages of this resource: is its address right?")
 
 
 class PackageIndex:
@@ -119,9 +120,16 @@ class ReadmeSource:
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http, self._shelf = http, Shelf(cache_dir / "metadata")
         self._failures = 0
+        self._absent: dict[str, Sequence[date]] = {}
+        self._answered = False
 
     def versions(self, span: Span, months: Sequence[date], known: Known) -> Iterator[list[Version]]:
-        """A batch for each package with an open month; nothing is asked about the others."""
+        """A batch for each package with an open month; nothing is asked about the others.
+
+        Packages that the index does not have come last, as `missing` where it has any of the span: an index without a
+        single one has most likely a wrong address, and they are `failed`.
+        """
+        self._absent, self._answered = {}, any(version.status == "ok" for version in known.versions.values())
         todo = {topic: left for topic in span.topics if (left := known.open_months(topic, months))}
         index = (
             PackageIndex(self._http, str(span.options.get("index") or configured().pypi), self._shelf) if todo else None
@@ -133,15 +141,21 @@ class ReadmeSource:
                 yield [Version(package, month, "duplicate", f"is the same package as {owner}") for month in left]
             else:
                 yield self._package(index, span, package, left, known)
+        for package, left in self._absent.items():
+            status, reason = ("missing", "the index has no such package") if self._answered else NOTHING_THERE
+            yield [Version(package, month, status, reason) for month in left]
 
     def _package(
         self, index: PackageIndex, span: Span, package: str, months: Sequence[date], known: Known
     ) -> list[Version]:
         try:
             releases = index.releases(package)
+            self._answered = True
         except FetchError as error:
-            absent = error.status == 404
-            status, reason = ("missing", "the index has no such package") if absent else self._failed(error)
+            if error.status == 404:
+                self._absent[package] = months
+                return []
+            status, reason = self._failed(error)
             return [Version(package, month, status, reason) for month in months]
         held: dict[str, Version] = dict(known.contents)
         versions = []

@@ -279,7 +279,12 @@ def test_what_is_no_project_page_is_refused(page: Any) -> None:
 
 def test_an_unknown_package_is_missing_and_does_not_fail_the_others(tmp_path: Path) -> None:
     found = list(versions(Index({"pkg-1.0-py3-none-any.whl": wheel("Text")}), tmp_path, ("absent", "pkg")))
-    assert [status for status, _, _ in found] == ["missing"] * 5 + ["not_created"] + ["ok"] * 4
+    assert [status for status, _, _ in found] == ["not_created"] + ["ok"] * 4 + ["missing"] * 5
+
+
+def test_an_index_that_has_none_of_the_packages_is_no_proof_that_they_do_not_exist(tmp_path: Path) -> None:
+    found = list(versions(Index({}), tmp_path, ("one", "other")))
+    assert [status for status, _, _ in found] == ["failed"] * 10
 
 
 def test_two_spellings_of_one_package_are_one_document(tmp_path: Path) -> None:
