@@ -7,6 +7,7 @@ truth: what is missing, damaged or beyond the limit on disk is computed again.
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,9 +34,13 @@ class KeptPaths:
     limit: int
     _writing: ClassVar[threading.Lock] = threading.Lock()
 
-    def within(self, name: str) -> KeptPaths:
-        """Those in a folder of this one, which has a limit of its own."""
-        return KeptPaths(self.folder / name, self.limit)
+    def within(self, name: str, version: str) -> KeptPaths:
+        """Those of that name and version, with a limit of their own; what other versions left under the name goes."""
+        place = self.folder / name
+        for other in place.iterdir() if place.is_dir() else ():
+            if other.name != version:
+                shutil.rmtree(other, ignore_errors=True)
+        return KeptPaths(place / version, self.limit)
 
     def find(self, topic: str, device: str) -> KnownPath | None:
         """The path of a topic, whose state is read to the device when it is opened; None where there is none."""

@@ -12,6 +12,7 @@ from typing import Any
 from resources.kept_paths import KeptPaths
 from resources.language_models import LanguageModels
 from strandline.models import ModelSpec
+from strandline.models.keys import partition_key
 from strandline.perplexity.engine import SCORER_VERSION, SLICE_ROWS, score_texts
 from strandline.perplexity.known_paths import KnownPaths
 from strandline.perplexity.scores import KnownScore
@@ -29,12 +30,13 @@ def text_worker(
     """
     models = LanguageModels(Path(cache))
     facts = model_facts(models, spec, dtype)
-    weights = sha256("\n".join([facts["weights_digest"], facts["dtype"], SCORER_VERSION]).encode()).hexdigest()[:16]
+    computed_by = [facts["weights_digest"], facts["library_versions"], SCORER_VERSION]
+    version_of_paths = sha256("\n".join(computed_by).encode()).hexdigest()[:16]
 
     def known_paths(payload: Mapping[str, Any], device: str) -> KnownPaths | None:
         if kept is None:
             return None
-        files = kept.within(f"{weights} {payload['max_tokens']}")
+        files = kept.within(f"{partition_key(spec.name)} {facts['dtype']} {payload['max_tokens']}", version_of_paths)
         found = (files.find(topic, device) for topic in payload.get("topics", ()))
         return KnownPaths([path for path in found if path], payload.get("newest", {}), files.keep)
 

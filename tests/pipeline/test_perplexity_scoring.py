@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assets.scoring import scores
-from resources import text_scoring
+from resources import scoring_worker, text_scoring
 from resources.compute_settings import ComputeResource
 from resources.configured import ModelListResource, WarehouseResource
 from resources.text_scoring import local_scoring, pending, score_pending
@@ -137,6 +137,19 @@ def test_nothing_is_kept_on_disk_where_that_is_not_wanted(house):
     old = prefixes(store, lm)
     filled(store, MONTHS[:5])
     assert materialize(house, {"kept_gigabytes": 0})["tokens_now"].value > len(prefixes(store, lm) - old)
+
+
+def test_what_other_versions_of_the_libraries_computed_is_not_gone_on_from(house, monkeypatch):
+    materialize(house)
+    lm, store = tiny_language_model("llama"), house[0].open()
+    old = prefixes(store, lm)
+    filled(store, MONTHS[:5])
+    held = {path.parent for path in (store.path.parent / "paths").rglob("*.safetensors")}
+    monkeypatch.setattr(scoring_worker, "version", lambda name: "another")
+    assert materialize(house)["tokens_now"].value > len(prefixes(store, lm) - old)
+    now = {path.parent for path in (store.path.parent / "paths").rglob("*.safetensors")}
+    assert len(held) == len(now) == 1
+    assert not now & held
 
 
 def test_articles_that_never_change_leave_nothing_on_disk(house):
