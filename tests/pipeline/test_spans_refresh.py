@@ -29,6 +29,7 @@ class Scripted:
     """A source that fails where it is told to and remembers what it was asked for."""
 
     cleaner = "scripted-1"
+    options = frozenset({"api"})
     asked: Sequence[tuple[str, date]] = ()
     bad: frozenset[date] = frozenset()
     stop_after: int | None = None
@@ -107,7 +108,6 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: Path) -> House
     shutil.copy(empty, tmp_path / "w.duckdb")
     monkeypatch.setattr(span_sources, "SOURCES", {"scripted": Scripted})
     monkeypatch.setattr("assets.spans.SOURCES", {"scripted": Scripted})
-    monkeypatch.setattr("resources.span_settings.SOURCES", {"scripted": Scripted})
     Scripted.asked, Scripted.bad, Scripted.stop_after = (), frozenset(), None
     return House(tmp_path)
 
