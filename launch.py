@@ -19,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent
 HOME = ROOT / "data" / "dagster_home"
 LONGEST_REASON = 600
+LOCATION = {".dagster/repository": "__repository__@strandline"}  # else no job's page in the UI lists the run
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -186,7 +187,7 @@ def _execute(title: str, job: str, partition: str | None, config: dict[str, Any]
             partition_key=partition,
             run_config={**QUIET, **(config or {})},
             raise_on_error=False,
-            tags=process_tag(),
+            tags={**process_tag(), **LOCATION},
         )
     except DagsterError as error:
         raise CommandError(f"{title}: {_sentence(str(error))}") from error

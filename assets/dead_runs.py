@@ -8,7 +8,8 @@ import subprocess
 
 import dagster as dg
 
-PROCESS_TAG = "strandline/process"
+PROCESS_TAG = ".dagster/strandline_process"
+"""The UI does not list tags that begin so."""
 
 
 def process_tag(pid: int | None = None) -> dict[str, str]:

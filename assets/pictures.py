@@ -6,6 +6,7 @@ Drawing belongs to the ``figures`` module of each method.
 import base64
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REPORTS = ROOT / "data" / "reports"
+SHOWN_WIDTH = 110
 
 
 def picture(figure: "Figure", *parts: str, folder: Path | None = None, dpi: int = 100) -> dict[str, dg.MetadataValue]:
@@ -42,8 +44,17 @@ def report_text(text: str, *parts: str, folder: Path | None = None, ending: str 
     """Save a text report and return the metadata that shows it word for word."""
     file = _file(folder, parts, ending)
     file.write_text(text, encoding="utf-8")
-    shown = text if ending == "md" else f"```\n{text}\n```"
+    shown = text if ending == "md" else f"```\n{_wrapped(text)}\n```"
     return {"report": dg.MetadataValue.md(shown), "report_file": dg.MetadataValue.path(str(file))}
+
+
+def _wrapped(text: str) -> str:
+    """The text in lines that the UI shows whole; what a line is broken into stands under its own beginning."""
+    lines = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += wrap(line, SHOWN_WIDTH, subsequent_indent=indent, break_long_words=False) or [""]
+    return "\n".join(lines)
 
 
 def _file(folder: Path | None, parts: tuple[str, ...], ending: str) -> Path:

@@ -149,7 +149,7 @@ def probe_boundaries(
     place = ("probe", context.partition_key)
     shown = pictures.picture(probe_figure(model, boundaries, masses, stored), *place, folder=pictures.REPORTS)
     text = pictures.report_text(report(run.header, boundaries, stored), *place, folder=pictures.REPORTS)
-    found = {b.estimator: f"{b.label} ({b.status})" for b in boundaries}
+    found = {b.estimator: b.label if b.status in b.label else f"{b.label} ({b.status})" for b in boundaries}
     yield materialized("probe.posteriors", run_id=run.run_id, positions=len(run.days), **shown)
     yield materialized("probe.boundaries", run_id=run.run_id, **found, **shown, **text)
 

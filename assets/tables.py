@@ -32,6 +32,7 @@ def table_spec(
     code_version: str = "1",
     kinds: set[str] | None = None,
     follows: bool = False,
+    made_by: str = "",
 ) -> dg.AssetSpec:
     """The specification of a declared table.
 
@@ -42,12 +43,13 @@ def table_spec(
         code_version: raise it when the meaning of the rows changes.
         kinds: labels beside ``duckdb``.
         follows: rebuild it automatically whenever what it is made from has changed.
+        made_by: what the step does that makes it, as its docstring says.
     """
     declared = table(name)
     return dg.AssetSpec(
         key=key_of(name),
         deps=[_dep(dep, partitions_def) if isinstance(dep, str) else dep for dep in deps],
-        description=_sentence(declared),
+        description="\n\n".join(part for part in (_sentence(declared), made_by) if part),
         group_name=declared.schema,
         kinds={"duckdb", *(kinds or ())},
         code_version=code_version,
@@ -81,13 +83,18 @@ def table_multi_asset(
 
     ``pool="model"`` holds the step back while another one has a model in memory.
     """
-    return dg.multi_asset(
-        name="__".join(names).replace(".", "_"),
-        specs=[table_spec(name, **spec) for name in names],
-        backfill_policy=backfill_policy,
-        pool=pool,
-        retry_policy=retry_policy,
-    )
+
+    def decorate(function: Callable[..., Any]) -> dg.AssetsDefinition:
+        made_by = " ".join((function.__doc__ or "").split())
+        return dg.multi_asset(
+            name="__".join(names).replace(".", "_"),
+            specs=[table_spec(name, made_by=made_by, **spec) for name in names],
+            backfill_policy=backfill_policy,
+            pool=pool,
+            retry_policy=retry_policy,
+        )(function)
+
+    return decorate
 
 
 def column_schema(declared: Table) -> dg.TableSchema:
@@ -150,4 +157,4 @@ def _dep(name: str, partitions_def: dg.PartitionsDefinition | None) -> dg.AssetD
 
 
 def _sentence(declared: Table) -> str:
-    return f"A row is {declared.comment}. Key: {', '.join(declared.primary_key)}."
+    return f"One row: {declared.comment}. Key: {', '.join(declared.primary_key)}."

@@ -7,6 +7,7 @@ import dagster as dg
 import numpy as np
 import polars as pl
 
+from assets import pictures
 from assets.partitions import add, key_for, model_by_benchmark, models, name_of, rows_of
 from assets.quality import table_check
 from assets.tables import key_of, materialized, storable, table_asset, table_spec
@@ -32,6 +33,26 @@ def test_the_specification_of_a_table_comes_from_its_ddl() -> None:
         (c.name, c.type, c.comment) for c in declared.columns
     ]
     assert declared.comment in (spec.description or "")
+
+
+def test_an_asset_says_how_it_is_made_in_the_words_of_its_function() -> None:
+    @table_asset("spans.resources")
+    def resources_table() -> None:
+        """Read the resources that are
+        enabled."""
+
+    (spec,) = resources_table.specs
+    assert (spec.description or "").endswith("Key: resource.\n\nRead the resources that are enabled.")
+
+
+def test_a_report_is_shown_in_lines_that_fit_and_saved_as_it_is(tmp_path: Path) -> None:
+    text = f"Status   {'word ' * 60}".rstrip() + "\n\n  kept   apart"
+    shown = pictures.report_text(text, "r", folder=tmp_path)["report"].value
+    lines = str(shown).splitlines()
+    assert max(map(len, lines)) <= pictures.SHOWN_WIDTH
+    assert lines[2].startswith("  word")
+    assert lines[-2] == "  kept   apart"
+    assert (tmp_path / "r.txt").read_text() == text
 
 
 def test_numpy_and_polars_scalars_dates_and_lists_become_metadata(tmp_path: Path) -> None:

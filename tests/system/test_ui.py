@@ -221,6 +221,14 @@ def test_a_browser_shows_the_graph_the_columns_the_check_and_the_picture(
     )
 
 
+def test_runs_of_the_command_line_are_listed_under_their_job(installation: Installation, served: int) -> None:
+    query = """{ repositoryOrError(repositorySelector: {repositoryName: "__repository__",
+        repositoryLocationName: "strandline"}) { ... on Repository { jobs { name runs(limit: 1) { id } } } } }"""
+    jobs = {job["name"]: job["runs"] for job in graphql(served, query)["data"]["repositoryOrError"]["jobs"]}
+    assert jobs["describe_models"]
+    assert jobs["refresh_releases"]
+
+
 def test_history_survives_a_restart_and_a_read_only_ui_launches_nothing(dated: Installation) -> None:
     port = free_port()
     process = dated.serve("--port", str(port), "--read-only")
