@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-CLEANER = "wikitext-1"
+CLEANER = "wikitext-2"
 """Name and version of this cleaning; a change of it makes stored texts of the old version be cleaned anew."""
 
 DROPPED_TAGS = (
@@ -39,8 +39,9 @@ OPTION_LINE = re.compile(
     r"|link=[^|\n]*|\d+(?:x\d+)?px|x\d+px)\s*\|)+[^\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+LOOSE_OPTION = re.compile(r"\b(?:thumb|thumbnail|frameless)\||\|?\d+(?:x\d+)?px\||\|\d+(?:x\d+)?px\b")
 OPEN_REFERENCE = re.compile(
-    r"<ref\b[^>/]*>[^\n]*?(?:</ref\s*>|$)|<ref\b[^>]*/?>|</ref\s*>", re.IGNORECASE | re.MULTILINE
+    r"<ref\b[^>/]*>[^\n]*?(?:</ref\s*>|$)|<ref\b[^>]*/?>|<ref\b[^>\n]*$|</ref\s*>", re.IGNORECASE | re.MULTILINE
 )
 LOOSE_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>\n]*)?/?>")
 TABLE_LINE = re.compile(r"^\s*(?:\{\||\|\}|\|-|\||!).*$", re.MULTILINE)
@@ -108,7 +109,7 @@ def leftovers(text: str, names: Names = ENGLISH) -> list[str]:
         "namespace": rf"(?i)\[\[\s*(?:{spaces})\s*:",
         "category": r"(?im)^\s*(?:" + "|".join(map(re.escape, sorted(names.category))) + r"):",
         "braces": r"\{\{|\}\}",
-        "reference": r"(?i)<ref",
+        "reference": r"(?i)<ref\b",
         "table": r"\{\||\|\}",
     }
     return [kind for kind, pattern in patterns.items() if re.search(pattern, text)]
@@ -166,16 +167,22 @@ def _template_text(template: Any) -> str:
 
 
 def _tidy(text: str, names: Names) -> str:
-    """Remove what a broken or unusual page leaves after stripping, line by line where a line is markup as a whole."""
+    """Remove what a broken or unusual page leaves after stripping, until no removal makes anything new to remove."""
+    before = None
+    while text != before:
+        before, text = text, _tidied_once(text, names)
+    return text
+
+
+def _tidied_once(text: str, names: Names) -> str:
+    """One pass, line by line where a line is markup as a whole; it only ever shortens."""
     spaces = "|".join(re.escape(name) for name in sorted(names.file | names.category))
     text = OPEN_REFERENCE.sub("", text)
     text = OPTION_LINE.sub("", text)
     text = re.sub(rf"\[\[\s*(?:{spaces})\s*:[^\n]*", "", text, flags=re.IGNORECASE)
     text = re.sub(rf"^\s*(?:{spaces})\s*:[^\n]*$", "", text, flags=re.IGNORECASE | re.MULTILINE)
-    text = re.sub(r"\b(?:thumb|thumbnail|frameless)\||\b\d+(?:x\d+)?px\|?", "", text)
     text = MAGIC_WORD.sub("", LOOSE_TAG.sub("", TABLE_LINE.sub("", text)))
-    while BRACES.search(text):
-        text = BRACES.sub("", text)
+    text = LOOSE_OPTION.sub("", BRACES.sub("", text))
     text = LIST_MARKS.sub("", EMPTY_BRACKETS.sub("", text))
     lines = (re.sub(r"[ \t]+", " ", line).strip() for line in text.split("\n"))
     return BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()

@@ -72,6 +72,14 @@ def test_markup_alone_leaves_only_the_title(page: str) -> None:
     assert "thumb|" not in text
 
 
+def test_sizes_in_the_prose_stay_and_sizes_of_images_go() -> None:
+    assert (
+        clean("An icon is 16px or 32x32px wide. 20px|left over|40px", "T")
+        == "T\n\nAn icon is 16px or 32x32px wide. left over"
+    )
+    assert leftovers(clean("a5p{{x|b {|3px|{ c", "T")) == []
+
+
 def test_names_of_another_language_are_known_where_they_are_given() -> None:
     page = "[[Datei:a.jpg|mini|B]] Ein [[Ort]].\n[[Kategorie:Orte]]\n[[:Kategorie:Orte]] [[en:Place]]"
     assert clean(page, "Ort", GERMAN) == "Ort\n\nEin Ort.\n\nOrte"
@@ -96,6 +104,16 @@ def test_any_string_gives_a_text_without_markup(page: str) -> None:
     text = clean(page, "T")
     assert text.startswith("T")
     assert leftovers(text) == []
+
+
+PIECES = ["5", "px", "|", "thumb", "{", "}", "[", "]", "File:", "Category:", "\n", "a", " ", "<ref", "<ref>", "</ref>",
+          ">", "/", "!", "-", "==", "3px|", "frameless|"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+@settings(max_examples=400, deadline=None)
+def test_what_one_removal_leaves_together_is_removed_too(wikitext: str) -> None:
+    assert leftovers(clean(wikitext, "T")) == []
 
 
 def test_leftovers_would_be_seen() -> None:
