@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -87,16 +88,24 @@ def query(options: argparse.Namespace) -> None:
 
 def ui(options: argparse.Namespace) -> int:
     """Serve the Dagster UI; with ``--read-only`` nothing can be launched from it."""
+    from filelock import FileLock, Timeout
+
     if not _is_loopback(options.host):
         print(
             f"warning: {options.host} is not a loopback address, and the Dagster UI has no login: whoever reaches it "
             "can launch runs and read every result. Put a proxy with authentication before it, or add --read-only.",
             file=sys.stderr,
         )
+    _require_free(options.host, options.port)
     address = ["--host", options.host, "--port", str(options.port)]
-    binary = Path(sys.executable).with_name("dagster-webserver" if options.read_only else "dagster")
-    command = [str(binary), *([] if options.read_only else ["dev"]), "-w", "workspace.yaml", *address]
-    return subprocess.call([*command, *(["--read-only"] if options.read_only else [])])
+    if options.read_only:
+        return _serve("dagster-webserver", "-w", "workspace.yaml", *address, "--read-only")
+    HOME.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(HOME / ".ui.lock", timeout=0):
+            return _serve("dagster", "dev", "-w", "workspace.yaml", *address)
+    except Timeout:
+        raise CommandError("a UI of this folder is running already; --read-only serves a second one") from None
 
 
 def calibrate(options: argparse.Namespace) -> None:
@@ -149,6 +158,26 @@ def _model(name: str | None) -> Any:
     if not listed:
         raise CommandError(f"{models.path} lists no model; its comments show how to add one")
     return listed[0]
+
+
+def _serve(program: str, *arguments: str) -> int:
+    """Run a server until it ends; Ctrl-C reaches it by itself, and it is waited for so that nothing is left behind."""
+    server = subprocess.Popen([str(Path(sys.executable).with_name(program)), *arguments])
+    while True:
+        try:
+            return server.wait()
+        except KeyboardInterrupt:
+            print("stopping the UI …", file=sys.stderr)
+
+
+def _require_free(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            why = error.strerror or error
+            raise CommandError(f"{host} port {port}: {why}; a UI may run there already, --port takes another") from None
 
 
 def _first_or_named(benchmark: str | None, corpus: str | None) -> tuple[str | None, str | None]:

@@ -1,5 +1,6 @@
 """The commands behind ``make``: loopback by default, warnings and errors in words, exit statuses."""
 
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import dagster as dg
 import polars as pl
 import pytest
+from filelock import FileLock
 
 import launch
 from resources.configured import ModelListResource, WarehouseResource, defaults
@@ -14,14 +16,16 @@ from resources.span_settings import SpanListResource
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    calls: list[list[str]] = []
+def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ...]]:
+    calls: list[tuple[str, ...]] = []
 
-    def call(command: list[str], **_: Any) -> int:
+    def serve(*command: str) -> int:
         calls.append(command)
         return 0
 
-    monkeypatch.setattr(subprocess, "call", call)
+    monkeypatch.setattr(launch, "_serve", serve)
+    monkeypatch.setattr(launch, "_require_free", lambda host, port: None)
+    monkeypatch.setattr(launch, "HOME", tmp_path)
     return calls
 
 
@@ -32,25 +36,60 @@ def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> WarehouseResou
     return resource
 
 
-def test_the_ui_binds_loopback_and_says_nothing(served: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ui_binds_loopback_and_says_nothing(
+    served: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert launch.main(["ui"]) == 0
-    assert served[0][1:] == ["dev", "-w", "workspace.yaml", "--host", "127.0.0.1", "--port", "3000"]
+    assert served == [("dagster", "dev", "-w", "workspace.yaml", "--host", "127.0.0.1", "--port", "3000")]
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "example.org"])
 def test_another_host_needs_the_flag_and_prints_a_warning(
-    served: list[list[str]], capsys: pytest.CaptureFixture[str], host: str
+    served: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str], host: str
 ) -> None:
     assert launch.main(["ui", "--host", host]) == 0
     assert "no login" in capsys.readouterr().err
     assert host in served[0]
 
 
-def test_a_read_only_ui_starts_the_web_server_alone(served: list[list[str]]) -> None:
+def test_a_read_only_ui_starts_the_web_server_alone(served: list[tuple[str, ...]]) -> None:
     assert launch.main(["ui", "--read-only"]) == 0
-    assert Path(served[0][0]).name == "dagster-webserver"
+    assert served[0][0] == "dagster-webserver"
     assert served[0][-1] == "--read-only"
+
+
+def test_a_port_in_use_is_named_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert f"127.0.0.1 port {port}: Address already in use" in fails_in_one_line(capsys, "ui", "--port", port)
+
+
+def test_a_second_ui_of_the_same_folder_is_refused_unless_it_only_reads(
+    served: list[tuple[str, ...]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FileLock(tmp_path / ".ui.lock"):
+        assert "--read-only serves a second one" in fails_in_one_line(capsys, "ui")
+        assert launch.main(["ui", "--read-only"]) == 0
+    assert [program for program, *_ in served] == ["dagster-webserver"]
+
+
+def test_an_interrupted_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Server:
+        waits = 0
+
+        def wait(self) -> int:
+            self.waits += 1
+            if self.waits == 1:
+                raise KeyboardInterrupt
+            return 0
+
+    server = Server()
+    monkeypatch.setattr(subprocess, "Popen", lambda command: server)
+    assert launch._serve("dagster") == 0
+    assert server.waits == 2
 
 
 def test_a_query_answers_from_the_published_copy(
