@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets import automation, families
+from assets import automation, families, progress
 from assets.quality import checks
 from resources.configured import defaults
 
@@ -27,6 +27,7 @@ def build_definitions(**overrides: Any) -> dg.Definitions:
         schedules=automation.SCHEDULES,
         sensors=automation.SENSORS,
         resources={**defaults(), **overrides},
+        loggers={"console": dg.colored_console_logger, "progress": progress.progress},
         executor=dg.multiprocess_executor.configured({"max_concurrent": 2}),
     )
 

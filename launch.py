@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parent
 HOME = ROOT / "data" / "dagster_home"
 LONGEST_REASON = 600
 LOCATION = {".dagster/repository": "__repository__@strandline"}  # else no job's page in the UI lists the run
-QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class CommandError(RuntimeError):
@@ -204,6 +203,7 @@ def _register() -> None:
 def _execute(title: str, job: str, partition: str | None, config: dict[str, Any] | None = None) -> None:
     from dagster import DagsterError
 
+    from assets import progress
     from assets.dead_runs import process_tag, settle_dead_runs
 
     launched = _job(job, partition)
@@ -211,13 +211,14 @@ def _execute(title: str, job: str, partition: str | None, config: dict[str, Any]
     started = time.monotonic()
     print(f"· {title} …", file=sys.stderr, flush=True)
     try:
-        result = launched.execute_in_process(
-            instance=_instance(),
-            partition_key=partition,
-            run_config={**QUIET, **(config or {})},
-            raise_on_error=False,
-            tags={**process_tag(), **LOCATION},
-        )
+        with progress.shown():
+            result = launched.execute_in_process(
+                instance=_instance(),
+                partition_key=partition,
+                run_config={**progress.RUN_CONFIG, **(config or {})},
+                raise_on_error=False,
+                tags={**process_tag(), **LOCATION},
+            )
     except DagsterError as error:
         raise CommandError(f"{title}: {_sentence(str(error))}") from error
     if any("ExecutionInterrupted" in str(event.event_specific_data) for event in result.all_events if event.is_failure):
