@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
@@ -95,13 +96,14 @@ def ui(options: argparse.Namespace) -> int:
             "can launch runs and read every result. Put a proxy with authentication before it, or add --read-only.",
             file=sys.stderr,
         )
+    home = Path(os.environ["DAGSTER_HOME"])
+    _require_writable(home)
     _require_free(options.host, options.port)
     address = ["--host", options.host, "--port", str(options.port)]
     if options.read_only:
         return _serve("dagster-webserver", "-w", "workspace.yaml", *address, "--read-only")
-    HOME.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(HOME / ".ui.lock", timeout=0):
+        with FileLock(home / ".ui.lock", timeout=0):
             return _serve("dagster", "dev", "-w", "workspace.yaml", *address)
     except Timeout:
         raise CommandError("a UI of this folder is running already; --read-only serves a second one") from None
@@ -286,7 +288,22 @@ def _published_copy() -> Any:
 def _instance() -> Any:
     from dagster import DagsterInstance
 
+    _require_writable(Path(os.environ["DAGSTER_HOME"]))
     return DagsterInstance.get()
+
+
+def _require_writable(home: Path) -> None:
+    if not home.is_absolute():
+        raise CommandError(f"DAGSTER_HOME is {home}; it must be an absolute path")
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=home):
+            pass
+    except OSError as error:
+        raise CommandError(
+            f"{home} cannot be written ({error.strerror}), and the history of runs is kept there; "
+            "DAGSTER_HOME may name another folder"
+        ) from None
 
 
 def _is_loopback(host: str) -> bool:

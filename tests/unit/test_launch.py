@@ -25,7 +25,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, .
 
     monkeypatch.setattr(launch, "_serve", serve)
     monkeypatch.setattr(launch, "_require_free", lambda host, port: None)
-    monkeypatch.setattr(launch, "HOME", tmp_path)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     return calls
 
 
@@ -280,3 +280,12 @@ def test_a_plan_without_questions_makes_them_first(
 ) -> None:
     launch.main(["plan"])
     assert [job for _, job, _ in executed] == ["refresh_releases"]
+
+
+@pytest.mark.parametrize("command", ["run", "ui"])
+def test_a_folder_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "file" / "home"))
+    assert f"{tmp_path}/file/home cannot be written" in fails_in_one_line(capsys, command)
