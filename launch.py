@@ -122,7 +122,12 @@ def calibrate(options: argparse.Namespace) -> None:
     }
     _execute("calibration on planted truth", "calibrate", None, {"ops": {"calibration_runs": {"config": config}}})
     _published()
-    options.sql = "from calibration.recoveries order by estimator, scenario"
+    only = options.only.replace("'", "''")
+    options.sql = (
+        "select estimator, scenario, n_runs, n_found, coverage80, coverage95, rmse, median_width, false_findings, "
+        "statuses "
+        f"from calibration.recoveries where contains(estimator || '/' || scenario, '{only}') order by all"
+    )
     query(options)
 
 

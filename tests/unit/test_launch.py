@@ -11,6 +11,7 @@ import pytest
 from filelock import FileLock
 
 import launch
+from assets.calibration import SIMULATIONS
 from resources.configured import ModelListResource, WarehouseResource, defaults
 from resources.span_settings import SpanListResource
 
@@ -196,7 +197,7 @@ def test_a_configuration_that_no_job_takes_ends_in_words(home: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["calibrate", "--methods", "tarot"], "there is no method 'tarot'; there are probe"),
+        (["calibrate", "--methods", "tarot"], f"there is no method 'tarot'; there are {', '.join(SIMULATIONS)}"),
         (["calibrate", "--only", "tarot"], "no scenario has 'tarot' in its name"),
         (["calibrate", "--share", "7"], "--share is 7.0"),
         (["bench", "--only", "tarot"], "no script in bench/"),
@@ -289,3 +290,17 @@ def test_a_folder_that_cannot_be_written_is_named(
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "file" / "home"))
     assert f"{tmp_path}/file/home cannot be written" in fails_in_one_line(capsys, command)
+
+
+def test_a_calibration_prints_what_was_asked_for(
+    published: WarehouseResource, executed: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"estimator": "probe_calibrated", "scenario": name, "n_runs": 9, "n_found": 9, "false_findings": 0, "seed": 1}
+        for name in ("S1_committed", "S2a_committed")
+    ]
+    published.open().replace("calibration.recoveries", pl.DataFrame(rows))
+    assert launch.main(["calibrate", "--only", "S1_committed"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 3
+    assert told[2].startswith("probe_calibrated  S1_committed  9")
