@@ -41,7 +41,7 @@ def _probe(copy: PublishedCopy, model: str) -> list[tuple[str, str]]:
 
 def _boundary(row: dict[str, Any]) -> str:
     if row["status"] == "ok":
-        return f"knows releases until {row['label']} (95 %: {row['low95']} to {row['high95']})"
+        return f"its knowledge of releases stops at {row['label']} (95 %: {row['low95']} to {row['high95']})"
     why = f"no date ({STATUS_WORDS.get(row['status'], row['status'])})"
     real, decoy = row["real_yes_rate"], row["decoy_yes_rate"]
     if real is None or decoy is None:
