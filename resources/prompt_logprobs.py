@@ -17,6 +17,10 @@ SENTINELS = frozenset({-9999.0, -1000.0, -999.0, -100.0})
 SAME = 0.1
 
 
+class NotFiniteError(ValueError):
+    """A log-probability of a prompt is infinite or no number: a matter of that prompt, where others have theirs."""
+
+
 @dataclass(frozen=True)
 class PromptLogprobs:
     """The log-probability of every token of a prompt, None for the first; ``tokens`` as text where the server tells."""
@@ -49,7 +53,10 @@ def request_body(form: Form, model: str, prompt: Prompt) -> dict[str, Any]:
 
 
 def parse(form: Form, reply: Any, prompt: Prompt) -> PromptLogprobs:
-    """Log-probabilities from a reply. ValueError in one sentence where it holds none for this prompt."""
+    """Log-probabilities from a reply. ValueError in one sentence where it holds none for this prompt.
+
+    NotFiniteError where all is there, but not all of it finite.
+    """
     choices = reply.get("choices") if isinstance(reply, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         raise ValueError("the reply has no choice")
@@ -57,19 +64,22 @@ def parse(form: Form, reply: Any, prompt: Prompt) -> PromptLogprobs:
     fault = first_fault(found, None if isinstance(prompt, str) else len(prompt))
     if fault:
         raise ValueError(fault)
+    if not all(value is None or math.isfinite(value) for value in found.logprobs):
+        raise NotFiniteError("a log-probability is not finite")
     return found
 
 
 def first_fault(found: PromptLogprobs, n_prompt: int | None) -> str | None:
-    """Why these cannot be the prompt's log-probabilities: length, gaps, sentinels, impossible or constant values."""
+    """Why these cannot be the prompt's log-probabilities: length, gaps, sentinels, impossible or constant values.
+
+    Whether they are finite is not asked here.
+    """
     if n_prompt is not None and len(found.logprobs) != n_prompt:
         return f"{len(found.logprobs)} log-probabilities for a prompt of {n_prompt} tokens"
     values = found.logprobs[1:]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return f"{len(values) - len(known)} of {len(values)} tokens have no log-probability"
-    if not all(math.isfinite(value) for value in known):
-        return "a log-probability is not finite"
     if any(value in SENTINELS for value in known):
         return f"a log-probability is {next(v for v in known if v in SENTINELS):g}, which stands for 'not computed'"
     if max(known, default=0.0) > 1e-3:

@@ -20,7 +20,17 @@ import httpx
 from resources.chat import AccessError, EndpointError, Patience
 from resources.chat_payload import error_text
 from resources.http import TRANSIENT_STATUSES, retry_after_seconds
-from resources.prompt_logprobs import SAME, Form, Prompt, PromptLogprobs, forms, largest_difference, parse, request_body
+from resources.prompt_logprobs import (
+    SAME,
+    Form,
+    NotFiniteError,
+    Prompt,
+    PromptLogprobs,
+    forms,
+    largest_difference,
+    parse,
+    request_body,
+)
 from resources.secrets import ApiKey
 from resources.wire import Routes
 from strandline.models import ModelSpec
@@ -152,14 +162,23 @@ class RemoteScorer:
 
     def batch(self, sequences: Sequence[Request], size: int) -> list[SequenceScore]:
         """Scores of sequences of ids, in order; batches are formed by the server."""
-        return [self._sequence(request) for request in sequences]
+        return [self._sequence_or_none(request) for request in sequences]
 
     def texts(self, texts: Mapping[str, str], max_tokens: int) -> Iterator[TextScore]:
         """Scores of texts by their digest."""
+        score = self._text_by_ids if self.tokenizes else self._text
         for digest, text in texts.items():
-            yield (
-                self._text_by_ids(digest, text, max_tokens) if self.tokenizes else self._text(digest, text, max_tokens)
-            )
+            try:
+                yield score(digest, text, max_tokens)
+            except NotFiniteError as error:
+                yield TextScore(digest, max_tokens, "nonfinite", f"{self._label}: {error}", SERVED, method="remote")
+
+    def _sequence_or_none(self, request: Request) -> SequenceScore:
+        try:
+            return self._sequence(request)
+        except NotFiniteError:
+            n = len(request.ids)
+            return SequenceScore(request, None, "nonfinite", SERVED, "remote", n, 0, n)
 
     def _sequence(self, request: Request) -> SequenceScore:
         values = self._logprobs(request.ids).logprobs
@@ -205,6 +224,8 @@ class RemoteScorer:
         chosen = form or self._form
         try:
             return parse(chosen, self._client.complete(request_body(chosen, self._name, prompt)), prompt)
+        except NotFiniteError:
+            raise
         except ValueError as error:
             raise RemoteRefusedError(f"{self._label}: {error}") from error
 
@@ -214,7 +235,7 @@ class RemoteScorer:
         for form in forms():
             try:
                 fault = self._fault(form)
-            except (RemoteRefusedError, UnknownRequestError, ServerFaultError) as error:
+            except (RemoteRefusedError, NotFiniteError, UnknownRequestError, ServerFaultError) as error:
                 fault = str(error)
             if fault is None:
                 return form

@@ -174,14 +174,22 @@ class Scorer:
         ]
 
     def _repeated(self, failed: Sequence[Request]) -> Iterator[SequenceScore]:
-        """What was not finite, once more in fp32 and each alone, so that one overflow cannot be another's."""
-        if not failed:
-            return
-        with _ONE_COPY:
-            scorer = self if self.lm.dtype == "float32" else Scorer(_fp32_copy(self.lm), self._slice_rows)
-            for request in dict.fromkeys(failed):
-                done = next(iter(scorer._runs([request])))
-                yield done.score(request, "float32")
+        """What was not finite, once more and each alone, so that one overflow cannot be another's; then in fp32."""
+        wide = None
+        for request in dict.fromkeys(failed):
+            score = self._alone(request)
+            if score.status != "ok" and self.lm.dtype != "float32":
+                with _ONE_COPY:
+                    try:
+                        wide = wide or Scorer(_fp32_copy(self.lm), self._slice_rows)
+                        score = wide._alone(request)
+                    except (RuntimeError, MemoryError) as error:
+                        if not is_out_of_memory(error):
+                            raise
+            yield score
+
+    def _alone(self, request: Request) -> SequenceScore:
+        return next(iter(self._runs([request]))).score(request, self.lm.dtype)
 
     def _validate(self, requests: Sequence[Request]) -> None:
         """Refuse what the model would answer with an index error or with nonsense."""

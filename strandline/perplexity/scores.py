@@ -126,7 +126,7 @@ def text_score(
         text_sha256=text.text_sha256,
         max_tokens=max_tokens,
         status=score.status,
-        reason=None if mean is not None else "the model's logits are not finite, also in fp32",
+        reason=None if mean is not None else _not_finite(score.dtype),
         dtype=score.dtype,
         n_tokens=score.n_scored,
         mean_nll=mean,
@@ -139,6 +139,12 @@ def text_score(
         batch_tokens=score.batch_rows,
         method=score.method,
     )
+
+
+def _not_finite(dtype: str) -> str:
+    if dtype == "float32":
+        return "the model's logits are not finite, also in fp32"
+    return f"the model's logits are not finite in {dtype}, and memory does not hold the model in fp32"
 
 
 def known_score(text: TokenizedText, known: KnownScore, max_tokens: int, bos_id: int | None) -> TextScore:

@@ -1,17 +1,19 @@
 """A scripted OpenAI-compatible completions server whose prompt log-probabilities follow a formula, or are faulty.
 
 Tokens are words with the blank before them. The log-probability of a token depends on itself and on all tokens before
-it. Faults are named; every request is logged.
+it; prompts that hold the word ``POISON`` have one that is not finite. Faults are named; every request is logged.
 """
 
 import json
+import math
 import re
 import threading
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-FAULTS = ("ignored", "zeros", "sentinel", "short", "gap", "unstable", "acausal", "constant", "positive")
+FAULTS = ("ignored", "zeros", "sentinel", "short", "gap", "unstable", "acausal", "constant", "positive", "infinite")
+POISON = "poison"
 BOS = 1
 
 
@@ -113,6 +115,7 @@ class CompletionsServer:
     def _spoiled(self, values, ids):
         known = values[1:]
         spoiled = {
+            "infinite": [*known[:-1], -math.inf],
             "zeros": [0.0] * len(known),
             "constant": [-2.5] * len(known),
             "sentinel": [*known[:-1], -9999.0],
@@ -122,4 +125,6 @@ class CompletionsServer:
             "unstable": [value - len(self.requests) for value in known],
             "acausal": [value - ids[-1] % 7 for value in known],
         }
+        if word_id(f" {POISON}") in ids:
+            known = [*known[:-1], -math.inf]
         return [None, *spoiled.get(self.fault or "", known)]

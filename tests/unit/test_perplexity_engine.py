@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from strandline.perplexity import engine
 from strandline.perplexity.engine import Scorer, score_texts
 from strandline.perplexity.language_model import LanguageModel
 from strandline.perplexity.prefix_tree import Request
+from strandline.perplexity.scores import text_score, tokenized
 from strandline.perplexity.self_check import self_check
 from tests.fakes.tiny_models import CONTEXT, WORDS, tiny_language_model
 
@@ -230,11 +232,26 @@ def test_what_is_not_finite_in_half_precision_is_repeated_in_fp32():
     rows = {s.request: s for s in Scorer(lm).sequences([bad, sibling, good])}
     assert (rows[bad].status, rows[bad].dtype) == ("ok", "float32")
     assert (rows[good].status, rows[good].dtype) == ("ok", "float16")
+    assert (rows[sibling].status, rows[sibling].dtype) == ("ok", "float16")
     reference = overflowing("float16")
     reference.model.float()
     for request in (bad, sibling):
         assert rows[request].sum_nll == pytest.approx(plain_sum(reference, request), abs=1e-2)
     assert next(lm.model.parameters()).dtype == torch.float16
+
+
+def test_where_memory_does_not_hold_an_fp32_copy_the_others_are_scored_and_the_text_says_why(monkeypatch):
+    def full(lm):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(engine, "_fp32_copy", full)
+    lm = overflowing("float16")
+    bad, sibling = Request((0, 7, 9, 11)), Request((0, 8, 9, 11))
+    rows = {s.request: s for s in Scorer(lm).sequences([bad, sibling])}
+    assert (rows[bad].status, rows[bad].dtype) == ("nonfinite", "float16")
+    assert (rows[sibling].status, rows[sibling].dtype) == ("ok", "float16")
+    row = text_score(tokenized("", bad.ids[1:], 30, 0, None), rows[bad], 30, 0, is_copy=False)
+    assert "memory does not hold the model in fp32" in row.reason
 
 
 def test_what_is_not_finite_in_fp32_is_marked_and_touches_no_other_document():

@@ -10,7 +10,7 @@ from resources.remote_scoring import CompletionsClient, RemoteRefusedError, Remo
 from resources.secrets import ApiKey
 from strandline.models import ModelSpec
 from strandline.perplexity.prefix_tree import Request
-from tests.fakes.completions_server import BOS, FAULTS, CompletionsServer, logprob, word_id, words
+from tests.fakes.completions_server import BOS, FAULTS, POISON, CompletionsServer, logprob, word_id, words
 
 TEXT = "The old harbour at the mouth of the river was dredged twice and then left to the tide and the gulls."
 
@@ -46,6 +46,21 @@ def test_a_server_that_cannot_be_trusted_is_refused_by_name(form, fault):
         scorer_of(server)
     assert "house/big at 127.0.0.1" in str(refusal.value)
     assert "prompt log-probabilities" in str(refusal.value)
+
+
+@pytest.mark.parametrize("form", ["echo", "vllm"])
+@pytest.mark.parametrize("tokenizes", [True, False])
+def test_one_text_that_overflows_is_not_finite_and_the_others_are_scored(form, tokenizes):
+    with CompletionsServer(form=form, tokenizes=tokenizes) as server:
+        scorer = scorer_of(server)
+        before, poisoned, after = scorer.texts({"a": TEXT, "b": f"{TEXT} {POISON}", "c": TEXT[:40]}, 30)
+        ids = [BOS, *(word_id(word) for word in words(f"{TEXT} {POISON}"))]
+        orderings = scorer.batch([Request(tuple(ids)), Request(tuple(ids[:-1]))], 2)
+    assert [score.status for score in (before, poisoned, after)] == ["ok", "nonfinite", "ok"]
+    assert (poisoned.mean_nll, poisoned.perplexity) == (None, None)
+    assert "house/big at 127.0.0.1" in poisoned.reason
+    assert "not finite" in poisoned.reason
+    assert [(score.status, score.sum_nll is None) for score in orderings] == [("nonfinite", True), ("ok", False)]
 
 
 @pytest.mark.parametrize("text", ["", "one"])
@@ -120,7 +135,6 @@ def test_faults_are_found_in_the_values_themselves():
         return first_fault(PromptLogprobs((None, *values), (None,) * (len(values) + 1)), len(values) + 1)
 
     assert fault([-1.0, -2.0, -0.5]) is None
-    assert "not finite" in fault([-1.0, -math.inf])
     assert "positive" in fault([-1.0, 0.5])
     assert "-9999" in fault([-1.0, -9999.0])
     assert "no log-probability" in fault([-1.0, None])
