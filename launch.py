@@ -112,6 +112,7 @@ def ui(options: argparse.Namespace) -> int:
 def calibrate(options: argparse.Namespace) -> None:
     """Run the estimators on planted truth, as far as that is missing, and print the summary."""
     from assets.calibration import chosen
+    from assets.shown import as_text
 
     if not 0 < options.share <= 1:
         raise CommandError(f"--share is {options.share}; it must lie above 0 and not above 1")
@@ -123,12 +124,12 @@ def calibrate(options: argparse.Namespace) -> None:
     _execute("calibration on planted truth", "calibrate", None, {"ops": {"calibration_runs": {"config": config}}})
     _published()
     only = options.only.replace("'", "''")
-    options.sql = (
+    rows = _published_copy().query(
         "select estimator, scenario, n_runs, n_found, coverage80, coverage95, rmse, median_width, false_findings, "
         "statuses "
         f"from calibration.recoveries where contains(estimator || '/' || scenario, '{only}') order by all"
     )
-    query(options)
+    print(as_text(rows, width=1000))
 
 
 def bench(options: argparse.Namespace) -> int:
