@@ -10,9 +10,10 @@ from __future__ import annotations
 import copy
 import math
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 SCORER_VERSION = "1"
 SLICE_ROWS = 1024
 
+T = TypeVar("T")
 Ids = tuple[int, ...]
 Sums = NDArray[np.float64]
 
@@ -175,18 +177,20 @@ class Scorer:
 
     def _repeated(self, failed: Sequence[Request]) -> Iterator[SequenceScore]:
         """What was not finite, once more and each alone, so that one overflow cannot be another's; then in fp32."""
-        wide = None
-        for request in dict.fromkeys(failed):
-            score = self._alone(request)
-            if score.status != "ok" and self.lm.dtype != "float32":
-                with _ONE_COPY:
-                    try:
-                        wide = wide or Scorer(_fp32_copy(self.lm), self._slice_rows)
-                        score = wide._alone(request)
-                    except (RuntimeError, MemoryError) as error:
-                        if not is_out_of_memory(error):
-                            raise
-            yield score
+        scores = [self._alone(request) for request in dict.fromkeys(failed)]
+        left = [score for score in scores if score.status != "ok"]
+        yield from (score for score in scores if score.status == "ok")
+        if self.lm.dtype == "float32":
+            yield from left
+        elif left:
+            yield from self._in_fp32(left)
+
+    def _in_fp32(self, left: Sequence[SequenceScore]) -> Iterator[SequenceScore]:
+        """The same under an fp32 copy, of which there is one at a time; as they are where memory does not hold it."""
+        with _ONE_COPY:
+            wide = _unless_full(lambda: Scorer(_fp32_copy(self.lm), self._slice_rows))
+            for score in left:
+                yield (_unless_full(partial(wide._alone, score.request)) if wide else None) or score
 
     def _alone(self, request: Request) -> SequenceScore:
         return next(iter(self._runs([request]))).score(request, self.lm.dtype)
@@ -262,6 +266,16 @@ def _fp32_copy(lm: LanguageModel) -> LanguageModel:
     if "attention" in lm.cache:
         model.set_attn_implementation(lm.cache["attention"])
     return replace(lm, model=model, dtype="float32", cache={})
+
+
+def _unless_full(work: Callable[[], T]) -> T | None:
+    """What the work gives; None where memory runs out."""
+    try:
+        return work()
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return None
 
 
 def _half(rows: int, error: BaseException) -> int:

@@ -241,13 +241,18 @@ def test_what_is_not_finite_in_half_precision_is_repeated_in_fp32():
 
 
 def test_where_memory_does_not_hold_an_fp32_copy_the_others_are_scored_and_the_text_says_why(monkeypatch):
+    tried = []
+
     def full(lm):
+        tried.append(lm)
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(engine, "_fp32_copy", full)
     lm = overflowing("float16")
-    bad, sibling = Request((0, 7, 9, 11)), Request((0, 8, 9, 11))
-    rows = {s.request: s for s in Scorer(lm).sequences([bad, sibling])}
+    bad, worse, sibling = Request((0, 7, 9, 11)), Request((0, 7, 7, 11)), Request((0, 8, 9, 11))
+    rows = {s.request: s for s in Scorer(lm).sequences([bad, worse, sibling])}
+    assert len(tried) == 1
+    assert rows[worse].status == "nonfinite"
     assert (rows[bad].status, rows[bad].dtype) == ("nonfinite", "float16")
     assert (rows[sibling].status, rows[sibling].dtype) == ("ok", "float16")
     row = text_score(tokenized("", bad.ids[1:], 30, 0, None), rows[bad], 30, 0, is_copy=False)
