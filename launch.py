@@ -123,11 +123,10 @@ def calibrate(options: argparse.Namespace) -> None:
     }
     _execute("calibration on planted truth", "calibrate", None, {"ops": {"calibration_runs": {"config": config}}})
     _published()
-    only = options.only.replace("'", "''")
     rows = _published_copy().query(
         "select estimator, scenario, n_runs, n_found, coverage80, coverage95, rmse, median_width, false_findings, "
-        "statuses "
-        f"from calibration.recoveries where contains(estimator || '/' || scenario, '{only}') order by all"
+        "statuses from calibration.recoveries where contains(estimator || '/' || scenario, ?) order by all",
+        [options.only],
     )
     print(as_text(rows, width=1000))
 

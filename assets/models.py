@@ -12,7 +12,7 @@ import polars as pl
 from assets import partitions
 from assets.tables import materialized, table_asset
 from resources.configured import ModelListResource, WarehouseResource
-from resources.schema import ROOT
+from resources.places import ROOT
 from strandline.models.catalogue import catalogue
 from strandline.models.declared import DeclaredCutoff, judge, read_claims
 from strandline.models.training import read_training_corpora

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from resources.schema import ROOT
+from resources.places import ROOT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -147,8 +147,8 @@ def probe_boundaries(
     boundaries, masses = [b for b, _ in dated], [m for _, m in dated]
     store.write(*boundary_changes(run, boundaries, masses))
     place = ("probe", context.partition_key)
-    shown = pictures.picture(probe_figure(model, boundaries, masses, stored), *place, folder=pictures.REPORTS)
-    text = pictures.report_text(report(run.header, boundaries, stored), *place, folder=pictures.REPORTS)
+    shown = pictures.picture(probe_figure(model, boundaries, masses, stored), *place)
+    text = pictures.report_text(report(run.header, boundaries, stored), *place)
     found = {b.estimator: b.label if b.status in b.label else f"{b.label} ({b.status})" for b in boundaries}
     yield materialized("probe.posteriors", run_id=run.run_id, positions=len(run.days), **shown)
     yield materialized("probe.boundaries", run_id=run.run_id, **found, **shown, **text)

@@ -21,7 +21,7 @@ from resources.model_files import (
     require_memory,
     weight_elements,
 )
-from resources.schema import ROOT
+from resources.places import ROOT
 from strandline.models import ModelSpec
 from strandline.perplexity.language_model import LanguageModel, without_trimming
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from resources.language_models import CACHE
 from resources.model_files import ModelLoadError, expanded_gguf, expanded_wheel
+from resources.places import ROOT
 from resources.reference_scores import Encoder
-from resources.schema import ROOT
 from strandline.models import ModelSpec
 from strandline.perplexity.language_model import token_ids, without_trimming
 

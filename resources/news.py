@@ -13,7 +13,7 @@ from resources.commoncrawl import CommonCrawl
 from resources.http import FetchError, Http, TransientError
 from resources.news_files import fingerprint, matching, read_items
 from resources.news_pages import extractor
-from resources.schema import ROOT
+from resources.places import ROOT
 from strandline.spans import DeferredError, Span, Version, article
 from strandline.spans.commoncrawl import Capture, address_key, date_in_address, plan
 from strandline.spans.news import NewsItem, Rules, sample

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from resources.schema import ROOT
+from resources.places import ROOT
 from resources.warehouse import Change, Merge, Replace, Warehouse
 from strandline.models import ModelSpec
 from strandline.probe import Answer, Question, RoundReply, StoredRound

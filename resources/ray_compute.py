@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from resources.compute import Task, WorkerSpec, distinct, limit_inner_threads
-from resources.schema import ROOT
+from resources.places import ROOT
 
 _ATTEMPTS = 3
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dagster as dg
 from pydantic import Field
 
+from resources.places import ROOT
 from resources.reference_scores import Encoder, words_encoder
-from resources.schema import ROOT
 from strandline.models import ModelSpec
 from strandline.perplexity.settings import ReferenceSetting, read_references
 

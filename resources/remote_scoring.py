@@ -162,7 +162,7 @@ class RemoteScorer:
 
     def batch(self, sequences: Sequence[Request], size: int) -> list[SequenceScore]:
         """Scores of sequences of ids, in order; batches are formed by the server."""
-        return [self._sequence_or_none(request) for request in sequences]
+        return [self._marked_sequence(request) for request in sequences]
 
     def texts(self, texts: Mapping[str, str], max_tokens: int) -> Iterator[TextScore]:
         """Scores of texts by their digest."""
@@ -173,7 +173,7 @@ class RemoteScorer:
             except NotFiniteError as error:
                 yield TextScore(digest, max_tokens, "nonfinite", f"{self._label}: {error}", SERVED, method="remote")
 
-    def _sequence_or_none(self, request: Request) -> SequenceScore:
+    def _marked_sequence(self, request: Request) -> SequenceScore:
         try:
             return self._sequence(request)
         except NotFiniteError:

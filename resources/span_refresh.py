@@ -17,7 +17,7 @@ import polars as pl
 from resources.git_repositories import GitError
 from resources.http import FetchError, MissingContactError
 from resources.span_sources import SpanSource, fingerprint
-from resources.warehouse import Change, Merge, Replace, Warehouse
+from resources.warehouse import Change, Merge, Replace, Warehouse, removal
 from strandline.spans import DeferredError, Span, Version
 from strandline.spans.selection import (
     Known,
@@ -85,8 +85,7 @@ def _forget_months(store: Warehouse, span: Span) -> None:
     """Take the rows of months that the settings no longer hold out of the tables."""
     for table in ("spans.revisions", "spans.months"):
         held = store.query(f"select distinct month from {table} where resource = ?", [span.resource])["month"]
-        nothing = store.query(f"select * from {table} limit 0")
-        gone = [Replace(table, nothing, _where(span, month)) for month in held if month not in span.months]
+        gone = [removal(table, _where(span, month)) for month in held if month not in span.months]
         if gone:
             store.write(*gone)
 

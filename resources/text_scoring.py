@@ -18,7 +18,7 @@ from resources.compute import Compute, Task, WorkerSpec
 from resources.kept_paths import KeptPaths
 from resources.language_models import CACHE, LanguageModels, default_device, resolved_dtype
 from resources.remote_scoring import SERVED, remote_digest
-from resources.warehouse import Replace, Warehouse
+from resources.warehouse import Warehouse, removal
 from strandline.models import ModelSpec
 from strandline.perplexity.engine import SCORER_VERSION
 
@@ -213,8 +213,7 @@ def _let_go(store: Warehouse, scoring: Scoring) -> None:
     named = [scoring.model, scoring.weights_digest, SCORER_VERSION]
     others = store.query(_OTHER_WEIGHTS, named).rows(named=True)
     if others:
-        nothing = store.query(f"select * from {TABLE} limit 0")
-        store.write(*(Replace(TABLE, nothing, {"model": scoring.model, **other}) for other in others))
+        store.write(*(removal(TABLE, {"model": scoring.model, **other}) for other in others))
 
 
 def _tasks(store: Warehouse, scoring: Scoring, missing: pl.DataFrame) -> Iterator[Task]:

@@ -48,6 +48,11 @@ class Merge:
     rows: pl.DataFrame
 
 
+def removal(table: str, where: Mapping[str, Any]) -> Replace:
+    """The change that takes the rows which ``where`` selects out of a table."""
+    return Replace(table, pl.DataFrame(schema=dict.fromkeys(_declared(table).primary_key, pl.String)), where)
+
+
 Change = Replace | Merge
 Params = Sequence[Any] | Mapping[str, Any] | None
 

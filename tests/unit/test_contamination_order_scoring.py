@@ -100,11 +100,15 @@ def test_a_cluster_gives_the_same_values_as_this_process(folder: Path, tmp_path:
     assert all(here[key] == pytest.approx(there[key], abs=1e-4) for key in here)
 
 
+def twelve_shards(scorer: ScriptedScorer) -> tuple[OrderJob, Tokens]:
+    """A job of twelve shards of two examples."""
+    job = job_for(scorer, tuple(Shard(k, 2 * k, 2 * k + 2) for k in range(12)))
+    return job, tokens_of(job, TEXTS, scorer)
+
+
 def test_batches_of_half_precision_all_have_one_shape_and_the_published_order_sits_anywhere(store: Warehouse) -> None:
     scorer = ScriptedScorer(dtype="bfloat16")
-    shards = tuple(Shard(k, 2 * k, 2 * k + 2) for k in range(12))
-    job = job_for(scorer, shards)
-    tokens = tokens_of(job, TEXTS, scorer)
+    job, tokens = twelve_shards(scorer)
     score_orders(job, tokens, scorer, store, [0, 1, 2])
     score_orders(job, tokens, scorer, store, range(6))
     assert {batch.size for batch in scorer.batches} == {3}
@@ -169,9 +173,7 @@ def test_a_shard_of_which_one_order_overflows_half_precision_is_scored_in_fp32_t
 
 def test_the_published_order_sits_anywhere_also_when_a_shard_is_scored_again(store: Warehouse) -> None:
     scorer = Moving(dtype="bfloat16")
-    shards = tuple(Shard(k, 2 * k, 2 * k + 2) for k in range(12))
-    job = job_for(scorer, shards)
-    tokens = tokens_of(job, TEXTS, scorer)
+    job, tokens = twelve_shards(scorer)
     score_orders(job, tokens, scorer, store, [0, 1, 2])
     scorer.noise = 1
     score_orders(job, tokens, scorer, store, range(6))

@@ -123,14 +123,19 @@ def test_the_distance_is_levenshteins(version, document):
     assert (found is None and edits >= len(document)) or found.edits == edits
 
 
+def a_year_of_edits(rng, letters, written, edits):
+    """Twelve versions of a text of 3,000 letters, each with so many letters written over the one before."""
+    text, texts = list(rng.choice(letters, size=3000)), []
+    for month in range(1, 13):
+        for place in rng.integers(0, 3000, size=edits):
+            text[place] = str(rng.choice(written))
+        texts.append((date(2020, month, 1), "".join(text)))
+    return texts
+
+
 def test_long_near_duplicates_are_told_apart_like_the_plain_loop():
     rng = np.random.default_rng(5)
-    text = list(rng.choice(list("abcdefgh     "), size=3000))
-    texts = []
-    for month in range(1, 13):
-        for place in rng.integers(0, 3000, size=15):
-            text[place] = str(rng.choice(list("abcdefgh")))
-        texts.append((date(2020, month, 1), "".join(text)))
+    texts = a_year_of_edits(rng, list("abcdefgh     "), list("abcdefgh"), 15)
     found = VersionMatcher(topic_versions("t", texts, None))
     for month, version in texts:
         copy = list(version)
@@ -153,12 +158,7 @@ def test_no_version_is_dropped_for_more_edits_than_it_has(versions, document):
 
 def test_of_many_near_versions_hardly_more_than_the_nearest_is_compared(monkeypatch):
     rng = np.random.default_rng(6)
-    text = list(rng.choice(list("abcdefghijklmnop   "), size=3000))
-    texts = []
-    for month in range(1, 13):
-        for place in rng.integers(0, 3000, size=30):
-            text[place] = str(rng.choice(list("qrstuvwxyz")))
-        texts.append((date(2020, month, 1), "".join(text)))
+    texts = a_year_of_edits(rng, list("abcdefghijklmnop   "), list("qrstuvwxyz"), 30)
     found = VersionMatcher(topic_versions("t", texts, None))
     compared = []
     distance = attribution.Levenshtein.distance
