@@ -7,8 +7,12 @@ from typing import Any
 
 import dagster as dg
 
-from assets import automation, families, progress
-from assets.quality import checks
+from assets import families
+from assets.asset_checks import checks
+from assets.jobs import JOBS
+from assets.loggers import progress
+from assets.schedules import SCHEDULES
+from assets.sensors import SENSORS
 from resources.configured import defaults
 
 
@@ -18,16 +22,16 @@ def build_definitions(**overrides: Any) -> dg.Definitions:
     Args:
         overrides: resources by name that replace the defaults, as tests and other deployments need.
     """
-    tables = [asset for family in families.tables() for asset in family.ASSETS]
-    exhibits = [asset for family in families.exhibits() for asset in family.ASSETS]
+    tables = [asset for family in families.TABLES for asset in family.ASSETS]
+    exhibits = [asset for family in families.EXHIBITS for asset in family.ASSETS]
     return dg.Definitions(
         assets=[*tables, *exhibits],
-        asset_checks=[*checks(tables, families.suites()), *families.further_checks()],
-        jobs=automation.JOBS,
-        schedules=automation.SCHEDULES,
-        sensors=automation.SENSORS,
+        asset_checks=[*checks(tables, families.all_suites()), *families.further_checks()],
+        jobs=JOBS,
+        schedules=SCHEDULES,
+        sensors=SENSORS,
         resources={**defaults(), **overrides},
-        loggers={"console": dg.colored_console_logger, "progress": progress.progress},
+        loggers={"console": dg.colored_console_logger, "progress": progress},
         executor=dg.multiprocess_executor.configured({"max_concurrent": 2}),
     )
 

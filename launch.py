@@ -30,7 +30,7 @@ class CommandError(RuntimeError):
 
 def run(options: argparse.Namespace) -> int:
     """Date a model on real input, step by step, then publish and print the report; a failed step stops no other."""
-    from assets.first_look import steps
+    from console.steps import steps
 
     model, failed = _model(options.model).name, []
     benchmark, corpus = _first_or_named(options.benchmark, options.corpus)
@@ -63,7 +63,7 @@ def job(options: argparse.Namespace) -> None:
 
 def plan(options: argparse.Namespace) -> None:
     """Print what ``run`` would ask of a model before anything is spent."""
-    from assets.report import plan_text
+    from console.report import plan_text
     from resources.configured import WarehouseResource
 
     store, spec = WarehouseResource().open(), _model(options.model)
@@ -81,7 +81,7 @@ def report(options: argparse.Namespace) -> None:
 
 def query(options: argparse.Namespace) -> None:
     """Answer one SQL query from the published copy."""
-    from assets.shown import as_text
+    from console.row_text import as_text
 
     print(as_text(_published_copy().query(options.sql), shutil.get_terminal_size((160, 24)).columns))
 
@@ -112,7 +112,7 @@ def ui(options: argparse.Namespace) -> int:
 def calibrate(options: argparse.Namespace) -> None:
     """Run the estimators on planted truth, as far as that is missing, and print the summary."""
     from assets.calibration import chosen
-    from assets.shown import as_text
+    from console.row_text import as_text
 
     if not 0 < options.share <= 1:
         raise CommandError(f"--share is {options.share}; it must lie above 0 and not above 1")
@@ -148,7 +148,7 @@ def rebuild(options: argparse.Namespace) -> None:
 
 
 def _print_report(model: str) -> bool:
-    from assets.report import full_report
+    from console.report import full_report
 
     text = full_report(_published_copy(), model)
     if text:
@@ -198,7 +198,7 @@ def _first_or_named(benchmark: str | None, corpus: str | None) -> tuple[str | No
 
 def _register() -> None:
     """Read every settings file, so that a mistake shows before anything is spent, and register what they list."""
-    from assets.automation import register_names
+    from assets.sensors import register_names
     from resources.configured import defaults
 
     resources: dict[str, Any] = defaults()
@@ -210,8 +210,8 @@ def _register() -> None:
 def _execute(title: str, job: str, partition: str | None, config: dict[str, Any] | None = None) -> None:
     from dagster import DagsterError
 
-    from assets import progress
-    from assets.dead_runs import process_tag, settle_dead_runs
+    from console import progress
+    from console.dead_runs import process_tag, settle_dead_runs
 
     launched = _job(job, partition)
     settle_dead_runs(_instance())
@@ -285,7 +285,7 @@ def _published() -> None:
 
 def _published_copy() -> Any:
     from resources.configured import WarehouseResource
-    from resources.warehouse import PublishedCopy
+    from resources.warehouse.store import PublishedCopy
 
     return PublishedCopy(WarehouseResource().open().published)
 

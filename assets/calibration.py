@@ -20,7 +20,7 @@ from pydantic import Field
 
 from assets.tables import materialized, table_asset
 from resources.configured import WarehouseResource
-from resources.warehouse import Warehouse
+from resources.warehouse.store import Warehouse
 from strandline.calibration import Recovery, Scenario, summarise
 
 SIMULATIONS = ("probe", "perplexity", "contamination", "corpus")

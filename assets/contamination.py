@@ -11,10 +11,19 @@ import polars as pl
 from assets import pictures
 from assets.partitions import benchmarks, model_by_benchmark, name_of
 from assets.tables import materialized, table_asset, table_multi_asset
-from resources.benchmark_files import BenchmarkListResource, load_benchmark
-from resources.compute_settings import ComputeResource
-from resources.configured import ModelListResource, NetworkResource, WarehouseResource, rooted
-from resources.contamination_rows import (
+from resources.configured import (
+    BenchmarkListResource,
+    ComputeResource,
+    ContaminationResource,
+    ModelListResource,
+    NetworkResource,
+    OrderScoringResource,
+    WarehouseResource,
+    rooted,
+)
+from resources.contamination.benchmark_files import load_benchmark
+from resources.contamination.order_scoring import OrderJob, OrderScorer, Tokens, score_design, tokens_of
+from resources.contamination.rows import (
     benchmark_row,
     changes,
     drawn_from,
@@ -26,14 +35,11 @@ from resources.contamination_rows import (
     stored_scores,
     verdict_rows,
 )
-from resources.contamination_settings import ContaminationResource
-from resources.http import FetchError
-from resources.order_scorers import OrderScoringResource
-from resources.order_scoring import OrderJob, OrderScorer, Tokens, score_design, tokens_of
-from resources.shelf import Shelf
+from resources.network.download_cache import DownloadCache
+from resources.network.http import FetchError
 from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec
 from strandline.contamination.figures import published_among_shuffled
-from strandline.contamination.orderings import CANONICAL, Group
+from strandline.contamination.orderings import CANONICAL, PermutationGroup
 from strandline.contamination.planner import Plan, make_plan
 from strandline.contamination.verdict import judge
 
@@ -69,9 +75,9 @@ def order_checks(
     contamination: ContaminationResource,
 ) -> dg.MaterializeResult:
     """Ask, without any model, whether the published order is as good as any other."""
-    settings = contamination.checked()
+    settings = contamination.open()
     benchmark = _read(benchmark_list.find(name_of(context.partition_key)), network)
-    groups = list(dict.fromkeys([Group(), Group.parse(settings.group)]))
+    groups = list(dict.fromkeys([PermutationGroup(), PermutationGroup.parse(settings.group)]))
     rows = order_check_rows(benchmark, settings.shards(benchmark), groups, settings.order_permutations, settings.gate)
     frame = pl.DataFrame(rows, infer_schema_length=None)
     warehouse.open().replace("contamination.order_checks", frame, {"benchmark": benchmark.spec.benchmark})
@@ -97,7 +103,7 @@ def order_logliks(
     order_scoring: OrderScoringResource,
 ) -> dg.MaterializeResult:
     """Score orderings look by look until the design has decided; the plan is told before."""
-    settings, (model, name) = contamination.checked(), _names(context)
+    settings, (model, name) = contamination.open(), _names(context)
     benchmark = _read(benchmark_list.find(name), network)
     with order_scoring.open(model_list.find(model), compute.open()) as scorer:
         job = job_of(model, benchmark, settings, scorer)
@@ -122,7 +128,7 @@ def verdicts(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, contamination: ContaminationResource
 ) -> Iterator[dg.MaterializeResult]:
     """Judge what has been scored, behind the order check; q-values are over all verdicts there are."""
-    settings, (model, name), store = contamination.checked(), _names(context), warehouse.open()
+    settings, (model, name), store = contamination.open(), _names(context), warehouse.open()
     stored = stored_scores(store, model, name)
     shards, backwards, moved = scores_in(stored)
     group, order_digest = drawn_from(stored, settings.group)
@@ -136,7 +142,7 @@ def verdicts(
         design=settings.look_design(len(shards)) if shards else None,
         group=group,
         sentinel_difference=moved,
-        n_orders=Group.parse(group).n_orders(min(stored["n_examples"])) if shards else None,
+        n_orders=PermutationGroup.parse(group).n_orders(min(stored["n_examples"])) if shards else None,
     )
     each = shard_rows(verdict, shards, backwards)
     store.write(*changes(verdict, verdict_rows(verdict, shards, stored, _plan_of(stored, settings)), each))
@@ -159,7 +165,7 @@ def job_of(model: str, benchmark: Benchmark, settings: ContaminationResource, sc
         shards=tuple(settings.tested_shards(benchmark)),
         weights=scorer.weights,
         dtype=scorer.dtype,
-        group=Group.parse(settings.group),
+        group=PermutationGroup.parse(settings.group),
         run_seed=settings.run_seed,
     )
 
@@ -203,12 +209,12 @@ def _plan_of(stored: pl.DataFrame, settings: ContaminationResource) -> str | Non
         max(sizes),
         alpha=settings.alpha,
         design=settings.look_design(n_shards),
-        n_orders=Group.parse(published["permutation_group"][0]).n_orders(min(sizes)),
+        n_orders=PermutationGroup.parse(published["permutation_group"][0]).n_orders(min(sizes)),
     ).text()
 
 
 def _read(spec: BenchmarkSpec, network: NetworkResource) -> Benchmark:
-    shelf = Shelf(rooted(network.cache_dir) / "benchmarks")
+    shelf = DownloadCache(rooted(network.cache_dir) / "benchmarks")
     with network.open() as http:
         return load_benchmark(spec, http, shelf)
 

@@ -9,17 +9,16 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 import polars as pl
 
-from assets import corpus_why
+from assets import corpus_explanations as corpus_why
 from assets.partitions import corpora, name_of
 from assets.tables import materialized, table_multi_asset
-from resources import corpus_rows as rows
-from resources.compute import Compute
-from resources.compute_settings import ComputeResource
-from resources.configured import WarehouseResource
-from resources.corpora import CorpusListResource, Shard, read_shard, shards
-from resources.corpus_mining import CorpusTexts, index_corpus, match_corpus, profile_corpus
-from resources.corpus_topics import ResourceTopics
-from resources.warehouse import Replace, Warehouse
+from resources.compute.tasks import Compute
+from resources.configured import ComputeResource, CorpusListResource, WarehouseResource
+from resources.corpus import rows
+from resources.corpus.mining import CorpusTexts, index_corpus, match_corpus, profile_corpus
+from resources.corpus.shards import Shard, read_shard, shards
+from resources.corpus.topics import ResourceTopics
+from resources.warehouse.store import Replace, Warehouse
 from strandline.corpus import Document
 from strandline.corpus.dedup_audit import Side, audit
 from strandline.corpus.duplicates import duplicate_pairs

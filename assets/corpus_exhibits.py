@@ -12,11 +12,10 @@ from assets.corpus import readable
 from assets.partitions import corpora, name_of
 from assets.pictures import picture, report_text
 from assets.tables import storable
-from resources import corpus_rows as rows
-from resources.configured import WarehouseResource
-from resources.corpora import CorpusListResource
-from resources.corpus_mining import CorpusTexts
-from resources.warehouse import Warehouse
+from resources.configured import CorpusListResource, WarehouseResource
+from resources.corpus import rows
+from resources.corpus.mining import CorpusTexts
+from resources.warehouse.store import Warehouse
 from strandline.corpus.figures import BlackCurve, stacked_versions
 from strandline.corpus.pairs_display import as_html, as_markdown, compare
 from strandline.corpus.settings import CorpusSpec

@@ -10,11 +10,10 @@ from pydantic import Field
 from assets.partitions import models, name_of
 from assets.pictures import picture
 from assets.tables import materialized, table_asset
-from resources.configured import ModelListResource, WarehouseResource
-from resources.reference_scores import Encoder, ngram_reference
-from resources.reference_settings import ReferenceResource
-from resources.version_texts import edit_paths, versions
-from resources.warehouse import Warehouse
+from resources.configured import ModelListResource, ReferenceResource, WarehouseResource
+from resources.perplexity.reference_scores import Encoder, ngram_reference
+from resources.perplexity.version_texts import edit_paths, versions
+from resources.warehouse.store import Warehouse
 from strandline.perplexity.figures import model_curves
 from strandline.perplexity.rows import (
     REFERENCE_COLUMNS,

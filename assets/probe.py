@@ -15,7 +15,7 @@ from assets import pictures
 from assets.partitions import models, name_of
 from assets.tables import materialized, table_multi_asset
 from resources.configured import AskingResource, ModelListResource, WarehouseResource
-from resources.probe_rows import (
+from resources.probe.rows import (
     Reader,
     Recorder,
     Run,

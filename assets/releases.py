@@ -13,9 +13,9 @@ from pydantic import Field
 
 from assets.tables import key_of, materialized, table_asset, table_multi_asset
 from resources.configured import NetworkResource, WarehouseResource
-from resources.refresh import refresh
-from resources.registries import Registries, configured
-from resources.release_rows import (
+from resources.releases.refresh import refresh
+from resources.releases.registries import Registries, configured
+from resources.releases.rows import (
     changes,
     coverage,
     item_frame,
@@ -25,7 +25,7 @@ from resources.release_rows import (
     state_frame,
     stored_releases,
 )
-from resources.warehouse import Replace
+from resources.warehouse.store import Replace
 from strandline.releases.facts import facts_folder, read_projects, read_releases
 from strandline.releases.flags import flagged
 from strandline.releases.items import ItemRules, probe_items

@@ -13,12 +13,11 @@ from pydantic import Field
 
 from assets.partitions import months as month_partitions
 from assets.tables import key_of, materialized, table_asset, table_multi_asset
-from resources.configured import NetworkResource, WarehouseResource, rooted
-from resources.registries import configured
-from resources.span_refresh import digest_of, refresh
-from resources.span_settings import SpanListResource
-from resources.span_sources import SOURCES
-from resources.warehouse import Warehouse
+from resources.configured import NetworkResource, SpanListResource, WarehouseResource, rooted
+from resources.releases.registries import configured
+from resources.spans.refresh import digest_of, refresh
+from resources.spans.sources import SOURCES
+from resources.warehouse.store import Warehouse
 from strandline.spans import Span
 from strandline.spans.selection import COMPLETE, Month, describe_failures
 

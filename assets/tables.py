@@ -11,7 +11,7 @@ from typing import Any
 import dagster as dg
 
 from assets.partitions import BY_MONTH, months
-from resources.schema import Table, table
+from resources.warehouse.schema import Table, table
 
 FOLLOW = dg.AutomationCondition.eager().replace(
     "any_deps_missing", dg.AutomationCondition.any_deps_missing().ignore(dg.AssetSelection.groups("spans"))

@@ -21,12 +21,20 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from resources.compute import LocalCompute
-from resources.language_models import LanguageModels
-from resources.order_scorers import scorer_of
-from resources.order_scoring import FP32, HALF_PRECISION_BATCH, OrderBatch, OrderJob, Tokens, order_batches, tokens_of
+from resources.compute.tasks import LocalCompute
+from resources.contamination.order_scoring import (
+    FP32,
+    HALF_PRECISION_BATCH,
+    OrderBatch,
+    OrderJob,
+    Tokens,
+    order_batches,
+    tokens_of,
+)
+from resources.contamination.scorers import scorer_of
+from resources.models.weights import LanguageModels
 from strandline.contamination.benchmarks import BenchmarkSpec, read_benchmark
-from strandline.contamination.orderings import Group, make_shards, spread
+from strandline.contamination.orderings import PermutationGroup, evenly_spaced, make_shards
 from strandline.contamination.sequential import FIXED_19, THREE_LOOKS, run_looks
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
@@ -71,10 +79,10 @@ def prepared(spec: ModelSpec, options: argparse.Namespace) -> tuple[OrderJob, To
     """Shards of the benchmark, tokenized; the model is in memory after this, and warm."""
     listed = BenchmarkSpec(options.data.stem, "1", str(options.data), "jsonl", options.text)
     benchmark = read_benchmark(listed, options.data.read_bytes())
-    shards = spread(make_shards(benchmark.lengths()), options.shards)
+    shards = evenly_spaced(make_shards(benchmark.lengths()), options.shards)
     scorer = scorer_of(spec, LocalCompute(1), FP32)
     facts = (benchmark.spec.benchmark, benchmark.digest, tuple(shards), scorer.weights, scorer.dtype)
-    job = OrderJob(spec.name, *facts, Group(), 0)
+    job = OrderJob(spec.name, *facts, PermutationGroup(), 0)
     return job, tokens_of(job, benchmark.texts, scorer)
 
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 
-from resources.search_index import SearchIndex, build
+from resources.corpus.search_index import SearchIndex, build
 from strandline.corpus import Document, Location, topic_versions
 from strandline.corpus.attribution import VersionMatcher, attribute_plainly
 from strandline.corpus.signatures import band_keys, signatures
@@ -153,7 +153,7 @@ def memory(gigabytes: float) -> None:
     """Index a generated file of JSON lines and say how much memory that took at each fifth."""
     import json
 
-    from resources.corpora import read_shard, shards
+    from resources.corpus.shards import read_shard, shards
     from strandline.corpus.settings import CorpusPart, CorpusSpec
 
     with tempfile.TemporaryDirectory() as folder:

@@ -27,9 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from resources.compute import LocalCompute, Task, WorkerSpec
-from resources.kept_paths import KeptPaths
-from resources.language_models import CACHE, LanguageModels
+from resources.compute.tasks import LocalCompute, Task, WorkerSpec
+from resources.models.weights import CACHE, LanguageModels
+from resources.perplexity.path_store import PathStore
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
 
@@ -127,10 +127,10 @@ def report(
     means: dict[str, float],
 ) -> None:
     """Score every copy with the engine and print ratio and equality."""
-    from strandline.perplexity.self_check import self_check
+    from strandline.scoring.self_check import self_check
 
     self_check(LanguageModels().load(spec, dtype))
-    worker = WorkerSpec("resources.scoring_worker:text_worker", {"spec": spec, "dtype": dtype, "cache": str(CACHE)})
+    worker = WorkerSpec("resources.perplexity.worker:text_worker", {"spec": spec, "dtype": dtype, "cache": str(CACHE)})
     tasks = [
         Task(str(n), {"texts": {digest(text): text for text in months}, "max_tokens": MAX_TOKENS})
         for n, months in enumerate(copies)
@@ -165,8 +165,8 @@ def add_month(spec: ModelSpec, copies: Sequence[Sequence[str]]) -> None:
             changed.append((n, months[last - 1], months[last]))
     with tempfile.TemporaryDirectory() as folder:
         worker = WorkerSpec(
-            "resources.scoring_worker:text_worker",
-            {"spec": spec, "dtype": "float32", "cache": str(CACHE), "kept": KeptPaths(Path(folder), 10**10)},
+            "resources.perplexity.worker:text_worker",
+            {"spec": spec, "dtype": "float32", "cache": str(CACHE), "kept": PathStore(Path(folder), 10**10)},
         )
         plain = WorkerSpec(worker.factory, {**worker.kwargs, "kept": None})
         run(worker, [(n, before) for n, before, _ in changed])

@@ -15,8 +15,8 @@ from time import perf_counter
 import numpy as np
 
 from strandline.perplexity.curves import lowest_month, panel_curve
-from strandline.perplexity.noref import noref_cutoff
-from strandline.perplexity.panel import panel_cutoff
+from strandline.perplexity.panel_with_reference import panel_cutoff
+from strandline.perplexity.panel_without_reference import noref_cutoff
 from strandline.perplexity.planted import planted_panel, planted_series, planted_topics
 from strandline.perplexity.reference import Document, crossfit_scores
 from strandline.perplexity.rise import rise_cutoff

@@ -11,7 +11,7 @@ import numpy as np
 from strandline.probe import calibrated, simulation
 from strandline.probe.calendar import Calendar, synthetic_calendar
 from strandline.probe.calibrated_policy import CalibratedPolicy
-from strandline.probe.committed import committed_calendar
+from strandline.probe.committed_calendar import committed_calendar
 from strandline.probe.evidence import count
 from strandline.probe.modelclock import posterior, probes_of
 

@@ -3,26 +3,39 @@
 Nothing is opened, created or fetched before a step asks for it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 import dagster as dg
 from pydantic import Field
 
-from resources.asking import Asker, open_asker
-from resources.benchmark_files import BenchmarkListResource
-from resources.chat import Patience
-from resources.compute_settings import ComputeResource
-from resources.contamination_settings import ContaminationResource
-from resources.corpora import CorpusListResource
-from resources.http import Http, Limits
-from resources.order_scorers import OrderScoringResource
+from resources.compute.ray_cluster import RayCompute
+from resources.compute.tasks import Compute, LocalCompute
+from resources.contamination.order_scoring import OrderScorer
+from resources.contamination.scorers import scorer_of
+from resources.endpoints.chat import Patience
+from resources.models.weights import LanguageModels
+from resources.network.http import Http, Limits
+from resources.perplexity.reference_scores import Encoder, words_encoder
 from resources.places import rooted
-from resources.reference_settings import ReferenceResource
-from resources.span_settings import SpanListResource
-from resources.warehouse import Warehouse
+from resources.probe.asking import Asker, open_asker
+from resources.spans.sources import known_options
+from resources.spans.topic_lists import read_topics
+from resources.warehouse.store import Warehouse
+from strandline.contamination.benchmarks import BenchmarkSpec, read_specs
+from strandline.contamination.order_check import GATE
+from strandline.contamination.sequential import DESIGNS
+from strandline.contamination.settings import FEWEST_PERMUTATIONS, ContaminationSettings
+from strandline.corpus.settings import CorpusSpec, corpora_of
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
+from strandline.perplexity.settings import ReferenceSetting, read_references
+from strandline.spans import Span
+from strandline.spans.settings import spans_of
+from strandline.yaml_text import read_yaml
 
 
 class WarehouseResource(dg.ConfigurableResource):
@@ -93,6 +106,146 @@ class AskingResource(dg.ConfigurableResource):
     def open(self, spec: ModelSpec) -> Asker:
         """The asker of that model; its key is read from the environment here and kept nowhere else."""
         return open_asker(spec, Patience(self.attempts, self.first_wait, self.longest_wait, self.timeout))
+
+
+class SpanListResource(dg.ConfigurableResource):
+    """The resources listed in a settings file; those that are not enabled are left out."""
+
+    path: str = "data/spans.yaml"
+
+    def read(self, now: datetime | None = None) -> tuple[Span, ...]:
+        """The enabled resources. ValueError names the file, the resource and the setting that is wrong."""
+        file = rooted(self.path)
+        try:
+            raw = read_yaml(file.read_text(encoding="utf-8"))
+            return spans_of(raw, known_options(), read_topics, now or datetime.now(UTC))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{self.path}: {error}") from error
+
+
+class BenchmarkListResource(dg.ConfigurableResource):
+    """The benchmarks that a user lists in ``data/benchmarks.csv``; one line adds a file."""
+
+    path: str = "data/benchmarks.csv"
+
+    def read(self) -> list[BenchmarkSpec]:
+        """The listed benchmarks; ValueError names every faulty line."""
+        return read_specs(rooted(self.path).read_text(encoding="utf-8"))
+
+    def find(self, name: str) -> BenchmarkSpec:
+        """The listed benchmark of that name; ValueError where it is not listed."""
+        listed = {spec.benchmark: spec for spec in self.read()}
+        if name not in listed:
+            names = ", ".join(listed) or "none"
+            raise ValueError(f"{self.path} does not list a benchmark named {name!r}; it lists {names}")
+        return listed[name]
+
+
+class CorpusListResource(dg.ConfigurableResource):
+    """The corpora listed in a settings file; those that are not enabled are left out."""
+
+    path: str = "data/corpora.yaml"
+    cache_dir: str = "data/cache/corpora"
+
+    def read(self) -> tuple[CorpusSpec, ...]:
+        """The enabled corpora. ValueError names the file, the corpus and the setting that is wrong."""
+        file = rooted(self.path)
+        try:
+            return corpora_of(read_yaml(file.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from error
+
+    def find(self, corpus: str) -> CorpusSpec:
+        """The listed corpus of that name; ValueError where it is not listed."""
+        enabled = {spec.corpus: spec for spec in self.read()}
+        if corpus not in enabled:
+            names = ", ".join(enabled) or "none"
+            raise ValueError(f"{self.path} has no corpus named {corpus!r} that is enabled; enabled are {names}")
+        return enabled[corpus]
+
+    def cache(self) -> Path:
+        """Where indexes and finished matches are kept."""
+        return rooted(self.cache_dir)
+
+
+class OrderScoringResource(dg.ConfigurableResource):
+    """How orderings are scored; ``open`` gives the scorer of a listed model and lets go of the model at the end."""
+
+    dtype: str | None = Field(
+        default=None, description="float32, bfloat16, float16, auto. None: the model's own entry."
+    )
+
+    @contextmanager
+    def open(self, spec: ModelSpec, compute: Compute) -> Iterator[OrderScorer]:
+        """The scorer of that model; nothing is loaded before something is missing."""
+        try:
+            yield scorer_of(spec, compute, self.dtype)
+        finally:
+            LanguageModels().release()
+
+
+class ComputeResource(dg.ConfigurableResource):
+    """Where scoring runs: threads of the step's process, or actors of a Ray cluster. The numbers are the same."""
+
+    backend: str = Field(default="local", description="local, or ray.")
+    workers: int | None = Field(default=None, ge=1, description="Threads, or actors. None: as many as there are cores.")
+    address: str = Field(default="auto", description="The Ray cluster; auto is the one this machine belongs to.")
+    cpus_per_worker: float = Field(default=1, gt=0, description="Cores of a Ray actor.")
+    gpus_per_worker: float = Field(default=0, ge=0, description="Accelerators of a Ray actor, or a fraction of one.")
+
+    def open(self) -> Compute:
+        """The plain adapter; nothing is started before it is given work. ValueError for an unknown backend."""
+        if self.backend == "local":
+            return LocalCompute(self.workers)
+        if self.backend == "ray":
+            return RayCompute(self.address, workers=self.workers, cpus=self.cpus_per_worker, gpus=self.gpus_per_worker)
+        raise ValueError(f"the compute backend is local or ray, not {self.backend!r}")
+
+
+class ReferenceResource(dg.ConfigurableResource):
+    """The references of ``data/references.yaml`` and the tokenizers of the n-gram reference."""
+
+    path: str = Field(default="data/references.yaml", description="The listed references.")
+
+    def listed(self) -> list[ReferenceSetting]:
+        """The listed references in order of preference; ValueError names a faulty entry."""
+        return read_references(rooted(self.path))
+
+    def encoder(self, spec: ModelSpec) -> Encoder:
+        """How the model reads a text: its own tokens, or words where an endpoint keeps its tokenizer to itself."""
+        if spec.backend != "transformers":
+            return words_encoder()
+        from resources.perplexity.tokenizers import tokenizer_encoder
+
+        return tokenizer_encoder(spec)
+
+
+class ContaminationResource(dg.ConfigurableResource):
+    """Level, design and budget of the tests. They are fixed before scoring; changing them means another test."""
+
+    alpha: str = Field(default="0.05", description="Level of the verdict, as a decimal or a fraction.")
+    gate: str = Field(default=GATE, description="Level at which the order check blocks a verdict.")
+    design: str = Field(
+        default="",
+        description=f"One of {', '.join(DESIGNS)}. Empty: looks after 2, 5 and 19 orders; with 2 or 3 shards the last "
+        "look is at 59 or 29.",
+    )
+    group: str = Field(default="all", description="Which orders count as equally natural: all, or window:w.")
+    token_budget: int = Field(
+        default=400_000,
+        ge=1,
+        description="Tokens that a verdict on a clean model may be expected to take; fewer shards are tested where the "
+        "whole benchmark would take more.",
+    )
+    examples_per_shard: int | None = Field(default=None, description="Examples in a shard. None: up to 25.")
+    order_permutations: int = Field(
+        default=499, ge=FEWEST_PERMUTATIONS, description="Shuffled orders of the order check."
+    )
+    run_seed: int = Field(default=0, description="Another seed draws other permutations.")
+
+    def open(self) -> ContaminationSettings:
+        """The plain settings, after ValueError for one that makes no sense."""
+        return ContaminationSettings(**self.model_dump())
 
 
 def defaults() -> dict[str, object]:

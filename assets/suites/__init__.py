@@ -1,1 +1,27 @@
-"""Quality suites, one module a family: plain data that ``assets/quality.py`` turns into blocking checks."""
+"""What each table must satisfy beyond its DDL, one module a noun: ``SUITES`` by table."""
+
+from types import ModuleType
+
+from assets.suites import (
+    calibration,
+    contamination,
+    corpus,
+    models,
+    perplexity,
+    perplexity_scores,
+    probe,
+    releases,
+    spans,
+)
+
+MODULES: tuple[ModuleType, ...] = (
+    models,
+    releases,
+    probe,
+    spans,
+    perplexity_scores,
+    perplexity,
+    contamination,
+    corpus,
+    calibration,
+)

@@ -1,6 +1,6 @@
 """What the calibration tables must satisfy beyond their DDL."""
 
-from resources.validation import Expect, Suite
+from resources.warehouse.validation import Expect, Suite
 
 SUITES: dict[str, Suite] = {
     "calibration.runs": Suite(

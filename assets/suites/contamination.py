@@ -4,7 +4,7 @@ A failed order check, an inconclusive budget and a clean model are honest outcom
 log-likelihoods are not finite, which the verdict leaves out and names. Where most are not, the model is at fault.
 """
 
-from resources.validation import Expect, Suite
+from resources.warehouse.validation import Expect, Suite
 
 VERDICTS = ["order_memorised", "no_evidence", "order_not_exchangeable", "numerically_fragile", "inconclusive"]
 METHODS = ["lattice_fisher", "rank_sum", "fisher_chi2", "oren_t"]

@@ -1,6 +1,6 @@
 """What the corpus tables must satisfy beyond their DDL."""
 
-from resources.validation import Expect, Suite
+from resources.warehouse.validation import Expect, Suite
 from strandline.corpus.duplicates import CLASSES
 
 SUITES: dict[str, Suite] = {

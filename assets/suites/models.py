@@ -1,6 +1,6 @@
 """What the model tables must satisfy beyond their DDL."""
 
-from resources.validation import Expect
+from resources.warehouse.validation import Expect
 
 SUITES: dict[str, tuple[Expect, ...]] = {
     "models.models": (

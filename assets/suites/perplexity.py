@@ -1,6 +1,6 @@
 """What curves, references and cutoffs must satisfy beyond their DDL."""
 
-from resources.validation import Expect, Suite
+from resources.warehouse.validation import Expect, Suite
 
 PANEL_STATUSES = ["found", "flat", "flat-or-unclear", "edge-left", "edge-right", "two-valley", "inconclusive"]
 STATUSES = [*PANEL_STATUSES, "no-rise", "descriptive", "reference-dated", "too-few-topics", "too-few-months", "gaps"]

@@ -5,7 +5,7 @@ A model that answers nothing, or has no boundary, is an honest outcome and passe
 
 from datetime import date
 
-from resources.validation import Expect, Suite
+from resources.warehouse.validation import Expect, Suite
 
 ROUNDS = ["ok", "partial", "empty", "refused", "truncated", "unparsed", "prompt_truncated", "error"]
 BOUNDARIES = ["ok", "right_censored", "left_censored", "no_boundary", "drift", "inconclusive", "unanswered", "wide"]

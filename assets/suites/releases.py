@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from resources.validation import Expect, Suite
+from resources.warehouse.validation import Expect, Suite
 
 BAD = ["unreachable", "failed", "missing", "shrunken"]
 STATUSES = ["ok", "incomplete", "tags_only", "facts_only", "mirror_dates", *BAD]

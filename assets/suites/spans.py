@@ -1,6 +1,6 @@
 """What the span tables must satisfy beyond their DDL."""
 
-from resources.validation import Expect, Suite
+from resources.warehouse.validation import Expect, Suite
 
 STATUSES = [
     "ok", "missing", "invalid", "duplicate", "redirect", "blank", "hidden", "suppressed", "not_created", "deleted",

@@ -110,7 +110,7 @@ def permutation_test(canonical: float, shuffled: ArrayLike, *, tolerance: float 
     test; a p-value that is not small is an absence of evidence. And where neighbours in the published order are alike,
     the null is false without any memory: see ``order_check``.
 
-    Reference: Oren et al. 2023, arXiv:2310.17623. Tests: tests/unit/test_contamination_exact.py.
+    Reference: Oren et al. 2023, arXiv:2310.17623. Tests: tests/unit/methods/contamination/test_exact.py.
     """
     published, others = _checked(canonical, shuffled)
     within = _tolerance(published, others, tolerance)

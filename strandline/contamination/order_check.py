@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strandline.contamination.levels import Level, as_level
-from strandline.contamination.orderings import Group, Shard
+from strandline.contamination.orderings import PermutationGroup, Shard
 
 Floats = NDArray[np.float64]
 BUCKETS = 1024
@@ -74,7 +74,7 @@ def check_order(
     texts: Sequence[str],
     shards: Sequence[Shard],
     *,
-    group: Group | None = None,
+    group: PermutationGroup | None = None,
     labels: Sequence[object] | None = None,
     n_permutations: int = PERMUTATIONS,
     seed: int = 0,
@@ -105,7 +105,7 @@ def check_order(
         raise ValueError("an order check needs shards and permutations")
     if labels is not None and len(labels) != len(texts):
         raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
-    group = group or Group()
+    group = group or PermutationGroup()
     measures = _Measures(texts, labels)
     rng = np.random.default_rng(seed)
     totals: dict[str, Floats] = {}
@@ -212,7 +212,7 @@ def _cache_code(usage: Floats, sizes: Floats, base: Floats, orders: NDArray[np.i
     return saved
 
 
-def _orders(shard: Shard, group: Group, n_permutations: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _orders(shard: Shard, group: PermutationGroup, n_permutations: int, rng: np.random.Generator) -> NDArray[np.int64]:
     if shard.size < 2:
         raise ValueError(f"shard {shard.index} holds fewer than two examples")
     drawn = [group.draw(shard.size, rng) for _ in range(n_permutations)]

@@ -35,13 +35,13 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Group:
+class PermutationGroup:
     """Which orders count as equally natural: any order of the shard, or any order within windows of ``width``."""
 
     width: int | None = None
 
     @classmethod
-    def parse(cls, text: str) -> "Group":
+    def parse(cls, text: str) -> "PermutationGroup":
         """``all`` or ``window:w`` with w at least 2. ValueError otherwise."""
         if text == "all":
             return cls()
@@ -93,7 +93,7 @@ def make_shards(
     return [Shard(k, edges[k], edges[k + 1]) for k in range(n_shards)]
 
 
-def spread(shards: Sequence[Shard], most: int | None) -> list[Shard]:
+def evenly_spaced(shards: Sequence[Shard], most: int | None) -> list[Shard]:
     """At most ``most`` of the shards, evenly spread over the benchmark, chosen by count alone."""
     if most is None or most >= len(shards):
         return list(shards)
@@ -113,7 +113,7 @@ def order_seed(digest: str, shard: int, permutation: int, run_seed: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def order_of(shard: Shard, permutation: int, *, digest: str, run_seed: int, group: Group) -> list[int]:
+def order_of(shard: Shard, permutation: int, *, digest: str, run_seed: int, group: PermutationGroup) -> list[int]:
     """Example indices of one order: 0 is the published order, -1 its reverse, 1.. are drawn from the group."""
     if permutation == CANONICAL:
         return list(range(shard.start, shard.stop))

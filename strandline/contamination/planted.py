@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
-from strandline.contamination.orderings import Group, join_ids, make_shards, order_of
+from strandline.contamination.orderings import PermutationGroup, join_ids, make_shards, order_of
 from strandline.contamination.verdict import ShardScores
 
 Mode = Literal["published", "shuffled", "absent"]
@@ -134,7 +134,10 @@ def score_orders(model: SmallTransformer, benchmark: Ints, n_permutations: int, 
     shards = make_shards([1] * len(examples), examples_per_shard=PER_WINDOW)
     found = []
     for shard in shards:
-        orders = [order_of(shard, k, digest="planted", run_seed=seed, group=Group()) for k in range(n_permutations + 1)]
+        orders = [
+            order_of(shard, k, digest="planted", run_seed=seed, group=PermutationGroup())
+            for k in range(n_permutations + 1)
+        ]
         ids = torch.tensor([join_ids(examples, order, [SEPARATOR], BOS) for order in orders])
         with torch.no_grad():
             logs = functional.log_softmax(model(ids[:, :-1]).double(), dim=-1)

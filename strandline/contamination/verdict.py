@@ -25,7 +25,7 @@ from strandline.contamination.sequential import (
     run_looks,
 )
 
-Word = Literal[
+VerdictName = Literal[
     "order_memorised", "no_evidence", "order_not_exchangeable", "numerically_fragile", "inconclusive", "comparison"
 ]
 
@@ -63,7 +63,7 @@ class Verdict:
     model: str
     benchmark: str
     method: str
-    verdict: Word
+    verdict: VerdictName
     reason: str
     alpha: Fraction
     statistic: float | None = None
@@ -214,7 +214,7 @@ def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesig
     lowered = [(shard.values[0] - base.tolerance, *shard.values[1:]) for shard in shards]
     lower = run_looks(lowered, design, alpha=base.alpha)
     floor = max(floor, result.log_floor)
-    word, reason = _words(result, lower, floor)
+    word, reason = _verdict_and_reason(result, lower, floor)
     done = result.n_permutations
     return replace(
         base,
@@ -231,7 +231,7 @@ def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesig
     )
 
 
-def _words(result: SequentialTest, lower: SequentialTest, floor: float) -> tuple[Word, str]:
+def _verdict_and_reason(result: SequentialTest, lower: SequentialTest, floor: float) -> tuple[VerdictName, str]:
     alpha = float(result.alpha)
     if result.decision == "continue":
         return (
@@ -260,7 +260,7 @@ def _one_shard(base: Verdict, shard: ShardScores, floor: float) -> Verdict:
         raise ValueError(f"no permutations in shard {shard.shard}: at least one shuffled order is needed")
     floor = max(floor, -log(BESAG_CLIFFORD_MOST + 1))
     p = test.p_fraction
-    word: Word = "inconclusive"
+    word: VerdictName = "inconclusive"
     reason = f"scoring is not finished: {test.draws} shuffled orders, {test.exceedances} at least as likely"
     if p is not None:
         rejected = p <= base.alpha

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from strandline.perplexity.differences import Floats, Ints
-from strandline.perplexity.randoms import uniforms
+from strandline.perplexity.random_streams import uniforms
 
 TRIM = 0.025
 BAND = (0.025, 0.975)

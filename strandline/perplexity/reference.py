@@ -8,7 +8,7 @@ What it cannot show: it is weaker than a language model, so texts that become ea
 the difference; on real text it has called the end of the range the lowest. What does NOT belong here: tokenizing (the
 caller passes the ids that the target scored) and testing the reference (``cutoffs``).
 
-Tested by tests/unit/test_perplexity_reference.py against a plain dictionary implementation.
+Tested by tests/unit/methods/perplexity/test_reference.py against a plain dictionary implementation.
 """
 
 from __future__ import annotations

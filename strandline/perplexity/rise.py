@@ -7,7 +7,7 @@ topics and a smooth convex curve are called a rise in up to 40 % of cases (``fou
 nothing can be found in the last two months. Subtract a reference model's scores of the same articles where there are
 any. What does NOT belong here: panels of versions of the same documents (``panel``, ``noref``).
 
-Tested by tests/unit/test_perplexity_rise.py: golden values, level on autocorrelated trends, power, fuzzing.
+Tested by tests/unit/methods/perplexity/test_rise.py: golden values, level on autocorrelated trends, power, fuzzing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp, stdtr
 
 from strandline.perplexity.differences import Floats, Ints
-from strandline.perplexity.randoms import uniforms
+from strandline.perplexity.random_streams import uniforms
 
 MIN_MONTHS = 24
 FIRST_RISE = 4

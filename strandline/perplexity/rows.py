@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from strandline.perplexity.curves import bucket_curve, panel_curve
-from strandline.perplexity.cutoffs import (
+from strandline.perplexity.differences import Floats
+from strandline.perplexity.estimates import (
     SPARSE,
     EffectiveCutoff,
     bucket_cutoffs,
@@ -24,9 +25,8 @@ from strandline.perplexity.cutoffs import (
     panel_cutoffs,
     reference_test,
 )
-from strandline.perplexity.differences import Floats
 from strandline.perplexity.figures import CurveLine
-from strandline.perplexity.panels import Panel, buckets_of, panel_of
+from strandline.perplexity.score_matrices import Panel, buckets_of, panel_of
 from strandline.perplexity.topic import TopicCutoffs, topic_cutoffs
 from strandline.spans.months import month_range
 

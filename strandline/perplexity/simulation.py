@@ -15,8 +15,8 @@ import numpy as np
 
 from strandline.calibration import Recovery, Scenario
 from strandline.perplexity.curves import lowest_month
-from strandline.perplexity.noref import noref_cutoff
-from strandline.perplexity.panel import panel_cutoff
+from strandline.perplexity.panel_with_reference import panel_cutoff
+from strandline.perplexity.panel_without_reference import noref_cutoff
 from strandline.perplexity.planted import (
     EDIT_HABITS,
     PANEL_WORLDS,

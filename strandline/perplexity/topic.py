@@ -7,7 +7,7 @@ Topics lend each other strength through a common distribution of months. What it
 edited months, and months between two edits (identical versions are tied, so intervals reach across them). Local false
 discovery rates of the same fit are NOT honest (measured .14 to .33 at a nominal .10) and are not used.
 
-Tested by tests/unit/test_perplexity_topic.py: golden values, false discovery rate, coverage, fuzzing.
+Tested by tests/unit/methods/perplexity/test_topic.py: golden values, false discovery rate, coverage, fuzzing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp
 
 from strandline.perplexity.differences import NORMAL_MAD, Floats, Ints
-from strandline.perplexity.randoms import uniforms
+from strandline.perplexity.random_streams import uniforms
 
 FADE_LENGTHS = (0.05, 0.15, 0.5)
 DEPTH_SCALES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)

@@ -22,7 +22,7 @@ from strandline.probe import modelclock as seed_method
 from strandline.probe.calendar import Calendar, synthetic_calendar
 from strandline.probe.calibrated import Result, conclude, middle
 from strandline.probe.calibrated_policy import CalibratedPolicy
-from strandline.probe.committed import committed_calendar
+from strandline.probe.committed_calendar import committed_calendar
 from strandline.probe.session import Policy
 from strandline.probe.transition import Floats
 

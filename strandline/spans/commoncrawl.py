@@ -1,8 +1,8 @@
 """Common Crawl as data: which captures to read, and what a capture's bytes say.
 
 The index answers with one JSON line a capture (CDX): its address, time, kind, digest and the place of its record in a
-WARC archive. Here belong the choice of captures and the decoding of their bytes; asking is `resources.commoncrawl`,
-extraction of an article's text and date is `strandline.spans.article`.
+WARC archive. Here belong the choice of captures and the decoding of their bytes; asking is done by
+`resources.spans.commoncrawl`, extraction of an article's text and date is `strandline.spans.article`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ instant; contents are then read by their blob ids, each once. A file keeps, as i
 window, so that a rename does not break its series and a later month does not rename it.
 
 What it cannot show: a file that was renamed and rewritten in one commit beyond the similarity asked for counts as
-deleted and new. Running git is `resources.git_repositories`.
+deleted and new. Running git is `resources.spans.git_repositories`.
 """
 
 from __future__ import annotations

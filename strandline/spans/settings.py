@@ -1,6 +1,6 @@
 """The user's settings of versioned resources, checked: a mapping as read from YAML becomes `Span` records.
 
-Reading files is `resources.span_settings`. Every mistake is a ValueError that names the resource and the setting.
+Reading files is `resources.spans.topic_lists`. Every mistake is a ValueError that names the resource and the setting.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ content read for each page and month. Titles are resolved 50 at a time. One hist
 still open and answers every instant that its 500 revisions reach, so a page costs at most one request a month and
 usually one in all. Contents are read 50 revisions at a time, equal contents (same sha1) once.
 
-Requests ask for format version 2; answers in either shape are understood. Sending them is `resources.mediawiki`.
+Requests ask for format version 2; answers in either shape are understood. Sending them is `resources.spans.mediawiki`.
 """
 
 from __future__ import annotations

@@ -10,14 +10,18 @@ from typing import Any
 import dagster as dg
 import numpy as np
 
+from assets.asset_checks import checks
 from assets.contamination import ASSETS
 from assets.partitions import add, benchmarks, key_for, models
-from assets.quality import checks
 from assets.suites.contamination import SUITES
-from resources.benchmark_files import BenchmarkListResource
-from resources.compute_settings import ComputeResource
-from resources.configured import ModelListResource, NetworkResource, WarehouseResource
-from resources.contamination_settings import ContaminationResource
+from resources.configured import (
+    BenchmarkListResource,
+    ComputeResource,
+    ContaminationResource,
+    ModelListResource,
+    NetworkResource,
+    WarehouseResource,
+)
 from strandline.contamination.benchmarks import COLUMNS
 
 MODEL = "org/tiny:1"

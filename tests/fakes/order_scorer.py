@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from resources.order_scoring import OrderBatch, Scored
-from strandline.perplexity.prefix_tree import Request
-from strandline.perplexity.scores import SequenceScore
+from resources.contamination.order_scoring import OrderBatch, Scored
+from strandline.scoring.prefix_tree import Request
+from strandline.scoring.scores import SequenceScore
 
 
 class KilledError(RuntimeError):

@@ -7,9 +7,9 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
+from assets.asset_checks import checks
 from assets.partitions import add, key_for, models
 from assets.probe import ASSETS
-from assets.quality import checks
 from assets.suites.probe import SUITES
 from resources.configured import ModelListResource, WarehouseResource
 from strandline.probe.calendar import Calendar

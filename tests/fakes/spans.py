@@ -7,8 +7,8 @@ from hashlib import sha256
 import numpy as np
 import polars as pl
 
-from resources.reference_scores import words_encoder
-from resources.warehouse import Replace, Warehouse
+from resources.perplexity.reference_scores import words_encoder
+from resources.warehouse.store import Replace, Warehouse
 from strandline.perplexity.reference import Document, crossfit_scores
 from strandline.perplexity.rows import edit_path
 

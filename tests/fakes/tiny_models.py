@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from strandline.perplexity.language_model import LanguageModel
+from strandline.scoring.language_model import LanguageModel
 
 SENTENCE = (
     "tide water moon beach sand shell harbour light north wind sail rope anchor chart island coast current depth bell "

@@ -8,14 +8,12 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from assets.asset_checks import checks
 from assets.contamination import ASSETS, estimated_plan
-from assets.quality import checks
 from assets.suites.contamination import SUITES
-from resources.benchmark_files import BenchmarkListResource
-from resources.contamination_rows import verdict_rows
-from resources.contamination_settings import ContaminationResource
-from resources.order_scorers import OrderScoringResource
-from resources.validation import validate
+from resources.configured import BenchmarkListResource, ContaminationResource, OrderScoringResource
+from resources.contamination.rows import verdict_rows
+from resources.warehouse.validation import validate
 from strandline.contamination.verdict import ShardScores, judge
 from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.contamination_house import House, Scripted, invented
@@ -152,7 +150,7 @@ def test_a_second_run_scores_nothing_and_changes_no_row(house: House) -> None:
 def test_a_kill_in_the_middle_loses_nothing_that_was_finished(
     house: House, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resources.order_scoring.COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr("resources.contamination.order_scoring.COMMIT_SECONDS", 0.0)
     undisturbed = House(tmp_path_factory.mktemp("whole"), FILES, order_permutations=199)
     undisturbed.test("clean", Scripted(ScriptedScorer()))
     assert house.read("clean").success
@@ -341,11 +339,11 @@ def test_settings_that_make_no_sense_are_refused_in_clear_words(house: House) ->
     ]:
         settings = ContaminationResource(**wrong)
         with pytest.raises(ValueError, match=words):
-            settings.checked().shards(benchmark)
+            settings.open().shards(benchmark)
 
 
 def _benchmark(house: House) -> Any:
-    from resources.benchmark_files import load_benchmark
+    from resources.contamination.benchmark_files import load_benchmark
 
     return load_benchmark(house.listed.find("clean"), None, None)  # type: ignore[arg-type]
 

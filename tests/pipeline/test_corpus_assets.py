@@ -12,14 +12,13 @@ import pytest
 import yaml
 
 from assets import corpus, corpus_exhibits, pictures
+from assets.asset_checks import judge
 from assets.partitions import corpora, key_for
-from assets.quality import judge
 from assets.suites.corpus import SUITES
-from resources import corpus_mining, search_index
-from resources.compute_settings import ComputeResource
-from resources.configured import WarehouseResource
-from resources.corpora import CorpusListResource
-from resources.warehouse import Warehouse
+from resources.configured import ComputeResource, CorpusListResource, WarehouseResource
+from resources.corpus import mining as corpus_mining
+from resources.corpus import search_index
+from resources.warehouse.store import Warehouse
 from strandline.spans import text_digest
 from strandline.spans.months import month_range
 

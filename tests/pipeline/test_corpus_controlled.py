@@ -15,12 +15,16 @@ import polars as pl
 import pytest
 import yaml
 
-from assets import corpus, perplexity, scoring
+from assets import corpus, perplexity
+from assets import perplexity_scores as scoring
 from assets.partitions import key_for
-from resources.compute_settings import ComputeResource
-from resources.configured import ModelListResource, WarehouseResource
-from resources.corpora import CorpusListResource
-from resources.reference_settings import ReferenceResource
+from resources.configured import (
+    ComputeResource,
+    CorpusListResource,
+    ModelListResource,
+    ReferenceResource,
+    WarehouseResource,
+)
 from tests.fakes.spans import WrittenSpan, store_span, written_span
 from tests.fakes.tiny_llama import train
 

@@ -10,7 +10,7 @@ import pytest
 
 from definitions import build_definitions
 from resources.configured import WarehouseResource
-from resources.schema import tables
+from resources.warehouse.schema import tables
 
 HEAVY = ("torch", "transformers", "tantivy", "ray", "great_expectations", "matplotlib", "trafilatura", "datasketch")
 

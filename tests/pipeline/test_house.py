@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from assets import pictures
+from assets.asset_checks import table_check
 from assets.partitions import add, key_for, model_by_benchmark, models, name_of, rows_of
-from assets.quality import table_check
 from assets.tables import key_of, materialized, storable, table_asset, table_spec
 from resources.configured import WarehouseResource
-from resources.schema import tables
-from resources.validation import Expect
+from resources.warehouse.schema import tables
+from resources.warehouse.validation import Expect
 
 
 def store(folder: Path) -> WarehouseResource:

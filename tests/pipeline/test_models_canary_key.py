@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from resources.configured import WarehouseResource
-from resources.schema import tables
+from resources.warehouse.schema import tables
 from strandline.probe.calendar import synthetic_calendar
 from tests.fakes.openai_server import FakeOpenAIServer
 from tests.fakes.probe_house import item_rows

@@ -7,12 +7,12 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from assets.asset_checks import checks
 from assets.models import ASSETS
-from assets.quality import checks
 from assets.suites.models import SUITES
 from resources.configured import ModelListResource, WarehouseResource
-from resources.validation import validate
-from resources.warehouse import Warehouse
+from resources.warehouse.store import Warehouse
+from resources.warehouse.validation import validate
 
 ONE = """
 models:

@@ -9,13 +9,12 @@ import polars as pl
 import pytest
 
 from assets import perplexity
+from assets.asset_checks import judge
 from assets.partitions import key_for
-from assets.quality import judge
 from assets.suites.perplexity import SUITES
-from resources.configured import ModelListResource, WarehouseResource
-from resources.reference_scores import Encoder, ngram_reference, words_encoder
-from resources.reference_settings import ReferenceResource
-from resources.warehouse import Warehouse
+from resources.configured import ModelListResource, ReferenceResource, WarehouseResource
+from resources.perplexity.reference_scores import Encoder, ngram_reference, words_encoder
+from resources.warehouse.store import Warehouse
 from tests.fakes.spans import MAX_TOKENS, digest, remembered, store_articles, store_scores, store_span, written_span
 
 MODEL = "house/small-1"

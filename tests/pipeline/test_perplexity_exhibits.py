@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from assets import exhibits, pictures
+from assets import perplexity_exhibits as exhibits
+from assets import pictures
 from assets.partitions import key_for
 from resources.configured import WarehouseResource
-from resources.warehouse import Warehouse
+from resources.warehouse.store import Warehouse
 from strandline.perplexity import figures
 from strandline.perplexity.rows import curve_rows, cutoff_rows
 from tests.fakes.spans import remembered, store_scores, store_span, written_span

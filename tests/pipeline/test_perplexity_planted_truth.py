@@ -9,11 +9,10 @@ import dagster as dg
 import numpy as np
 import pytest
 
-from assets import perplexity, scoring
+from assets import perplexity
+from assets import perplexity_scores as scoring
 from assets.partitions import key_for
-from resources.compute_settings import ComputeResource
-from resources.configured import ModelListResource, WarehouseResource
-from resources.reference_settings import ReferenceResource
+from resources.configured import ComputeResource, ModelListResource, ReferenceResource, WarehouseResource
 from tests.fakes.spans import MAX_TOKENS, WrittenSpan, store_span, written_span
 from tests.fakes.tiny_llama import train
 

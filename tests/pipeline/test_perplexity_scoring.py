@@ -8,14 +8,14 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from assets.scoring import scores
-from resources import scoring_worker, text_scoring
-from resources.compute_settings import ComputeResource
-from resources.configured import ModelListResource, WarehouseResource
-from resources.text_scoring import local_scoring, pending, score_pending
+from assets.perplexity_scores import scores
+from resources.configured import ComputeResource, ModelListResource, WarehouseResource
+from resources.perplexity import scoring as text_scoring
+from resources.perplexity import worker as scoring_worker
+from resources.perplexity.scoring import local_scoring, pending, score_pending
 from strandline.models.keys import partition_key
-from strandline.perplexity.engine import Scorer, score_texts
-from strandline.perplexity.scores import tokenized
+from strandline.scoring.engine import Scorer, score_texts
+from strandline.scoring.scores import tokenized
 from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_language_model
 
@@ -91,7 +91,7 @@ def test_every_distinct_text_gets_a_row_equal_to_a_plain_forward_pass(house):
 def test_a_second_run_computes_no_token_and_loads_no_model(house, monkeypatch):
     first = materialize(house)
     assert first["tokens_now"].value > 0
-    monkeypatch.setattr("resources.scoring_worker.text_worker", None)
+    monkeypatch.setattr("resources.perplexity.worker.text_worker", None)
     again = materialize(house)
     assert again["tokens_now"].value == again["scored_now"].value == 0
     assert again["tokens_computed"].value == first["tokens_now"].value

@@ -13,8 +13,8 @@ import pytest
 from assets.partitions import key_for
 from assets.probe import ASSETS, planned, stored_report
 from assets.suites.probe import SUITES
-from resources.probe_rows import current_run, stored_rounds
-from resources.validation import validate
+from resources.probe.rows import current_run, stored_rounds
+from resources.warehouse.validation import validate
 from strandline.models.spec import parse_models
 from strandline.probe.calendar import Calendar, synthetic_calendar
 from strandline.probe.report import LIMITS

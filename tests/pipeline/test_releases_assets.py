@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import assets.releases as family
-from assets.quality import checks
+from assets.asset_checks import checks
 from assets.suites.releases import SUITES
-from resources.committed_facts import export
+from console.committed_facts import export
 from resources.configured import NetworkResource, WarehouseResource
-from resources.validation import validate
+from resources.warehouse.validation import validate
 from strandline.releases import Project, Release
 from strandline.releases.facts import facts_folder, read_projects, read_releases, write_projects, write_releases
 from tests.fakes.registries import Registry, npm_document, simple_page

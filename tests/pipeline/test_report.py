@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from assets.report import full_report
-from resources.warehouse import PublishedCopy, Warehouse
+from console.report import full_report
+from resources.warehouse.store import PublishedCopy, Warehouse
 
 
 def cutoff(resource: str, **more: object) -> dict[str, object]:

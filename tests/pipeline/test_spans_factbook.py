@@ -13,12 +13,11 @@ import dagster as dg
 import pytest
 import yaml
 
-from assets.quality import checks
+from assets.asset_checks import checks
 from assets.spans import ASSETS, CHECKS
 from assets.suites.spans import SUITES
-from resources.configured import NetworkResource, WarehouseResource
-from resources.span_settings import SpanListResource
-from resources.warehouse import Warehouse
+from resources.configured import NetworkResource, SpanListResource, WarehouseResource
+from resources.warehouse.store import Warehouse
 from strandline.spans.months import month_range
 
 pytestmark = pytest.mark.slow

@@ -13,10 +13,9 @@ import yaml
 
 from assets.partitions import months as month_partitions
 from assets.spans import ASSETS, CHECKS
-from resources import span_sources
-from resources.configured import NetworkResource, WarehouseResource
-from resources.span_settings import SpanListResource
-from resources.warehouse import Warehouse
+from resources.configured import NetworkResource, SpanListResource, WarehouseResource
+from resources.spans import sources as span_sources
+from resources.warehouse.store import Warehouse
 from strandline.spans import DeferredError, Span, Version
 from strandline.spans.months import month_range
 from strandline.spans.selection import Known

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from resources.language_models import CACHE, LanguageModels
-from resources.model_files import ModelLoadError
-from resources.warehouse import Warehouse
+from resources.models.files import ModelLoadError
+from resources.models.weights import CACHE, LanguageModels
+from resources.warehouse.store import Warehouse
 from strandline.models.spec import read_models
 
 CHILD = """
@@ -20,14 +20,14 @@ import json
 import sys
 from pathlib import Path
 import assets.pictures
-import resources.order_scoring
+import resources.contamination.order_scoring
 from resources.configured import ModelListResource
-from resources.order_scorers import OrderScoringResource
+from resources.configured import OrderScoringResource
 from tests.fakes import contamination_house as fakes
 
 folder = Path(sys.argv[1])
 assets.pictures.REPORTS = folder / "reports"
-resources.order_scoring.COMMIT_SECONDS = 0.0
+resources.contamination.order_scoring.COMMIT_SECONDS = 0.0
 fakes.MODEL = "SmolLM2-135M-Instruct"
 texts = json.loads((folder / "texts.json").read_text())
 house = fakes.House(folder, {"own": texts}, order_permutations=99)

@@ -9,13 +9,11 @@ import yaml
 
 from assets import corpus
 from assets.partitions import key_for
-from resources.compute_settings import ComputeResource
-from resources.configured import WarehouseResource
-from resources.corpora import CorpusListResource
-from resources.http import FetchError, Http
-from resources.package_readmes import ReadmeSource
-from resources.registries import configured
-from resources.span_refresh import refresh
+from resources.configured import ComputeResource, CorpusListResource, WarehouseResource
+from resources.network.http import FetchError, Http
+from resources.releases.registries import configured
+from resources.spans.package_readmes import ReadmeSource
+from resources.spans.refresh import refresh
 from strandline.spans import Span
 from strandline.spans.months import month_range, reached
 

@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from resources.compute import LocalCompute, Task, WorkerSpec
-from resources.corpora import shards
-from resources.corpus_mining import index_corpus, match_corpus, profile_corpus
-from resources.corpus_topics import ResourceTopics
-from resources.ray_compute import RayCompute
-from resources.warehouse import Warehouse
+from resources.compute.ray_cluster import RayCompute
+from resources.compute.tasks import LocalCompute, Task, WorkerSpec
+from resources.corpus.mining import index_corpus, match_corpus, profile_corpus
+from resources.corpus.shards import shards
+from resources.corpus.topics import ResourceTopics
+from resources.warehouse.store import Warehouse
 from strandline.corpus.settings import CorpusPart, CorpusSpec, Mining
 from strandline.spans import text_digest
 from strandline.spans.months import month_range

@@ -14,15 +14,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from resources.asking import chat_asker
-from resources.chat import Patience
 from resources.configured import AskingResource
-from resources.model_files import ModelLoadError, expanded_wheel
-from resources.remote_scoring import RemoteRefusedError, remote_scorer
+from resources.endpoints.chat import Patience
+from resources.endpoints.completions import RemoteRefusedError, remote_scorer
+from resources.models.files import ModelLoadError, expanded_wheel
+from resources.probe.asking import chat_asker
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
 from strandline.probe import Question
-from strandline.probe.committed import committed_calendar
+from strandline.probe.committed_calendar import committed_calendar
 from tests.fakes.probe_house import House
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,9 @@ from hashlib import sha256
 import polars as pl
 import pytest
 
-from resources.compute import LocalCompute
-from resources.text_scoring import TEXTS_A_TASK, local_scoring, pending, score_pending
-from resources.warehouse import Warehouse
+from resources.compute.tasks import LocalCompute
+from resources.perplexity.scoring import TEXTS_A_TASK, local_scoring, pending, score_pending
+from resources.warehouse.store import Warehouse
 from strandline.models import ModelSpec
 from tests.fakes.tiny_models import WORDS, saved_tiny_model
 
@@ -22,9 +22,9 @@ SCRIPT = """
 import sys, time
 from pathlib import Path
 from resources import text_scoring
-from resources.compute import LocalCompute
-from resources.text_scoring import local_scoring, score_pending
-from resources.warehouse import Warehouse
+from resources.compute.tasks import LocalCompute
+from resources.perplexity.scoring import local_scoring, score_pending
+from resources.warehouse.store import Warehouse
 from strandline.models import ModelSpec
 folder = Path(sys.argv[1])
 text_scoring.COMMIT_SECONDS = 0.0

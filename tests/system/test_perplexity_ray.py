@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import pytest
 
-from resources.compute import LocalCompute, Task, WorkerSpec
-from resources.ray_compute import RayCompute
+from resources.compute.ray_cluster import RayCompute
+from resources.compute.tasks import LocalCompute, Task, WorkerSpec
 from strandline.models import ModelSpec
 from tests.fakes.tiny_models import WORDS, saved_tiny_model
 
@@ -40,7 +40,7 @@ def test_scores_are_the_same_on_a_cluster_and_in_this_process(cluster, tmp_path)
     folder = saved_tiny_model(tmp_path / "tiny")
     spec = ModelSpec("tiny", "transformers", f"folder:{folder}")
     kwargs = {"spec": spec, "dtype": "float32", "cache": str(tmp_path)}
-    worker = WorkerSpec("resources.scoring_worker:text_worker", kwargs)
+    worker = WorkerSpec("resources.perplexity.worker:text_worker", kwargs)
     here = dict_of(LocalCompute(2).run(worker, text_tasks()))
     there = dict_of(RayCompute(None, workers=2).run(worker, text_tasks()))
     assert there.keys() == here.keys()

@@ -7,13 +7,13 @@ from itertools import islice
 
 import pytest
 
-from resources.kept_paths import KeptPaths
-from resources.language_models import LanguageModels
-from resources.model_files import ModelLoadError
+from resources.models.files import ModelLoadError
+from resources.models.weights import LanguageModels
+from resources.perplexity.path_store import PathStore
 from strandline.models.spec import read_models
-from strandline.perplexity.engine import score_texts
-from strandline.perplexity.known_paths import KnownPaths
-from strandline.perplexity.self_check import self_check
+from strandline.scoring.engine import score_texts
+from strandline.scoring.path_reuse import PathReuse
+from strandline.scoring.self_check import self_check
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch")
@@ -84,11 +84,11 @@ def test_scores_equal_the_plain_forward_pass(models, spec, texts):
 def test_going_on_from_what_was_kept_of_the_version_before_changes_no_score(
     models, spec, texts, tmp_path, dtype, tolerance
 ):
-    lm, files = models.load(spec, dtype), KeptPaths(tmp_path, 10**9)
+    lm, files = models.load(spec, dtype), PathStore(tmp_path, 10**9)
     before = None
     for digest, text in islice(texts.items(), 7):
         known = [path for path in [files.find("country", lm.device)] if path]
-        (score,) = score_texts(lm, {digest: text}, 256, paths=KnownPaths(known, {digest: ["country"]}, files.keep))
+        (score,) = score_texts(lm, {digest: text}, 256, paths=PathReuse(known, {digest: ["country"]}, files.keep))
         (alone,) = score_texts(lm, {digest: text}, 256)
         assert score.mean_nll == pytest.approx(alone.mean_nll, abs=tolerance)
         ids = lm.with_bos(lm.token_ids([text], 256)[0])

@@ -49,7 +49,7 @@ def wait_for(condition, process: subprocess.Popen[bytes], seconds: float = 120.0
 def test_a_killed_probe_keeps_its_rounds_and_resumes_without_asking_stored_questions_again(
     tmp_path: Path, root: Path
 ) -> None:
-    from resources.warehouse import Warehouse
+    from resources.warehouse.store import Warehouse
 
     calendar = synthetic_calendar(240, seed=5)
     released = {(i.project, i.version): i.released_on for items in calendar.items for i in items}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from resources.http import Http, Limits
-from resources.refresh import Outcome, initial_state, refresh
-from resources.registries import Registries, configured
+from resources.network.http import Http, Limits
+from resources.releases.refresh import Outcome, initial_state, refresh
+from resources.releases.registries import Registries, configured
 from strandline.releases import Release
 from strandline.releases.facts import facts_folder, read_projects, read_releases
 

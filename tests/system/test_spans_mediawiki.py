@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 import polars as pl
 import pytest
 
-from resources.http import Http, Limits, MissingContactError
-from resources.mediawiki import WikipediaSource
-from resources.span_refresh import refresh
-from resources.warehouse import Warehouse
+from resources.network.http import Http, Limits, MissingContactError
+from resources.spans.mediawiki import WikipediaSource
+from resources.spans.refresh import refresh
+from resources.warehouse.store import Warehouse
 from strandline.spans import Span
 from strandline.spans.months import month_range, snapshot_instant
 from strandline.spans.selection import Month

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from resources.http import FetchError, Http
-from resources.package_readmes import PackageIndex, ReadmeSource
-from resources.registries import configured
-from resources.shelf import Shelf
-from resources.span_refresh import refresh
-from resources.warehouse import Warehouse
+from resources.network.download_cache import DownloadCache
+from resources.network.http import FetchError, Http
+from resources.releases.registries import configured
+from resources.spans.package_readmes import PackageIndex, ReadmeSource
+from resources.spans.refresh import refresh
+from resources.warehouse.store import Warehouse
 from strandline.spans import Span
 from strandline.spans.months import month_range
 
@@ -48,7 +48,7 @@ def test_real_releases_give_their_readmes_and_a_second_run_asks_for_nothing(http
 
 @pytest.mark.system
 def test_a_release_is_read_from_the_end_of_its_wheel_by_few_requests(http: Http, tmp_path: Path) -> None:
-    index = PackageIndex(http, configured().pypi, Shelf(tmp_path))
+    index = PackageIndex(http, configured().pypi, DownloadCache(tmp_path))
     release = next(one for one in index.releases("httpx") if one.version == "0.24.1")
     before = http.counters["requests"]
     text = index.readme(release)

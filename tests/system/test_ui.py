@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 import yaml
 
-from resources.warehouse import PublishedCopy, WarehouseError
+from resources.warehouse.store import PublishedCopy, WarehouseError
 from tests.fakes.openai_server import FakeOpenAIServer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

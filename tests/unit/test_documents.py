@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from pypi_simple import PYPI_SIMPLE_ENDPOINT
 
-from resources.schema import tables
-from resources.warehouse import Warehouse
+from resources.warehouse.schema import tables
+from resources.warehouse.store import Warehouse
 
 ID = re.compile(r"\b([MTD])(\d+)(?:\s*[-–]\s*([MTD])?(\d+))?\b")
 

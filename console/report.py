@@ -1,0 +1,95 @@
+"""The report of one model, put together from the published tables: what each method found, or why it says nothing."""
+
+from typing import Any
+
+from assets.contamination import estimated_plan
+from assets.probe import planned, stored_report
+from console.summary import in_short
+from resources.configured import BenchmarkListResource
+from resources.warehouse.store import PublishedCopy, Warehouse
+from strandline.models import ModelSpec
+
+
+def plan_text(store: Warehouse, spec: ModelSpec) -> str:
+    """What dating a model would take at most from here, and what testing it on the first listed benchmark takes."""
+    parts = [planned(store, spec).text(), estimated_plan(BenchmarkListResource())]
+    return "\n\n".join(part for part in parts if part)
+
+
+def full_report(copy: PublishedCopy, model: str) -> str:
+    """All sections that have rows, one under the other; empty where nothing has been found out about the model."""
+    short = in_short(copy, model)
+    if short is None:
+        return ""
+    sections = {
+        "IN SHORT": short,
+        "RELEASE PROBE": stored_report(copy, model),
+        "EFFECTIVE CUTOFFS": cutoffs(copy, model),
+        "CONTAMINATION": contamination(copy, model),
+        "CORPORA THAT WERE MINED": corpora(copy, model),
+    }
+    return "\n\n".join(f"{title}\n{'=' * len(title)}\n{text}" for title, text in sections.items() if text)
+
+
+def cutoffs(copy: PublishedCopy, model: str) -> str | None:
+    """The effective cutoff of each resource by estimator and reference; a month only where one was found."""
+    rows = copy.query(
+        "select resource, estimator, reference, strftime(month, '%Y-%m') as month, strftime(low95, '%Y-%m') as low95, "
+        "strftime(high95, '%Y-%m') as high95, status, reason, n_topics, is_default from perplexity.effective_cutoffs "
+        "where model = ? order by resource, is_default desc, estimator, reference",
+        [model],
+    )
+    if rows.is_empty():
+        return None
+    return "\n".join(_cutoff_line(row) for row in rows.iter_rows(named=True))
+
+
+def contamination(copy: PublishedCopy, model: str) -> str | None:
+    """The stored summary of each verdict."""
+    rows = copy.query(
+        "select summary from contamination.tests where model = ? and summary is not null order by benchmark, method",
+        [model],
+    )
+    return "\n\n".join(rows["summary"]) or None
+
+
+def corpora(copy: PublishedCopy, model: str) -> str | None:
+    """What each corpus holds of each resource, how far known truth agrees, and why the cutoff is where it is.
+
+    A corpus that is not listed as this model's training data says so: it then tells nothing about the model.
+    """
+    trained = copy.query("select distinct corpus from corpus.explanations where model = ?", [model])["corpus"].to_list()
+    mined = copy.query("select distinct corpus from corpus.corpora order by corpus")["corpus"].to_list()
+    others = [corpus for corpus in mined if corpus not in trained]
+    lines = [f"Not listed as training data of {model}: {', '.join(others)}"] if others else []
+    lines += [_copies_line(row) for row in copy.query("from corpus.copies_of_my_resource").iter_rows(named=True)]
+    lines += [_truth_line(row) for row in copy.query("from corpus.known_truth").iter_rows(named=True)]
+    told = copy.query(
+        "select sentence from corpus.explanations where sentence is not null and model in ('none', ?) order by all",
+        [model],
+    )
+    lines += told["sentence"].to_list()
+    return "\n".join(lines) or None
+
+
+def _cutoff_line(row: dict[str, Any]) -> str:
+    found = f"{row['month']} (95 %: {row['low95']} to {row['high95']})" if row["month"] else f"{row['status']}"
+    why = f": {row['reason']}" if row["reason"] else ""
+    start = "" if row["is_default"] else "  beside it, for comparison: "
+    how = f"{row['estimator']} against {row['reference']}, {row['n_topics']} topics"
+    return f"{start}{row['resource']}, {how}: {found}{why}"
+
+
+def _copies_line(row: dict[str, Any]) -> str:
+    copies = f"{_count(row['n_copies'])} copies of {row['resource']} ({_count(row['n_exact_copies'])} exact)"
+    return f"{row['corpus']} holds {copies} for {row['n_topics_with_copies']} of {row['n_topics_searched']} topics"
+
+
+def _truth_line(row: dict[str, Any]) -> str:
+    judged = f"{row['n_right']} of {row['n_judged']} in the span of {row['resource']} were given the right month"
+    return f"{row['corpus']}: of the documents whose version is known, {judged}; {row['n_outside']} lie outside it"
+
+
+def _count(value: float) -> str:
+    """A number of copies; a share of one where ties are shared."""
+    return f"{value:,.1f}".removesuffix(".0")

@@ -1,0 +1,42 @@
+"""What ``make run`` does: one job after the other, from the committed facts to the tables of every method.
+
+Only the order and the partitions are stated here; what a job materializes is declared in ``assets.jobs``.
+"""
+
+from dataclasses import dataclass
+
+import dagster as dg
+
+from assets.partitions import key_for
+
+
+@dataclass(frozen=True)
+class Step:
+    """One job of the sequence, for one partition where the job has partitions."""
+
+    title: str
+    job: str
+    partition: str | None = None
+
+
+def steps(model: str, benchmark: str | None, corpus: str | None) -> list[Step]:
+    """The sequence for one listed model, with one listed benchmark and corpus where there are any."""
+    key = key_for(model)
+    return [
+        Step("what is known about models", "describe_models"),
+        Step("dated releases and the questions made from them", "refresh_releases"),
+        Step(f"release probe of {model}", "date_models", key),
+        Step("versioned documents", "read_spans"),
+        Step(f"perplexity of {model} and its effective cutoffs", "score_models", key),
+        *(_leak(key, model, benchmark) if benchmark else []),
+        *([Step(f"what the corpus {corpus} holds", "mine_corpora", key_for(corpus))] if corpus else []),
+        Step("pictures", "draw_exhibits"),
+    ]
+
+
+def _leak(key: str, model: str, benchmark: str) -> list[Step]:
+    both = dg.MultiPartitionKey({"model": key, "benchmark": key_for(benchmark)})
+    return [
+        Step(f"the order of {benchmark}", "read_benchmarks", key_for(benchmark)),
+        Step(f"contamination of {model} by {benchmark}", "test_contamination", str(both)),
+    ]

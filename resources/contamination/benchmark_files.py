@@ -1,0 +1,54 @@
+"""Where benchmark files come from: paths beside the project, or public addresses fetched on demand.
+
+The list is ``data/benchmarks.csv``; what a file's bytes mean belongs to ``strandline.contamination.benchmarks``.
+"""
+
+import os
+from urllib.parse import urlsplit
+
+from resources.network.download_cache import DownloadCache
+from resources.network.http import Http
+from resources.places import rooted
+from strandline.contamination.benchmarks import MOST_BYTES, Benchmark, BenchmarkSpec, read_benchmark
+
+MIRROR_VARIABLE = "STRANDLINE_BENCHMARK_MIRROR"
+
+
+def is_remote(spec: BenchmarkSpec) -> bool:
+    """Whether the benchmark is fetched over the network."""
+    return urlsplit(spec.location).scheme in ("http", "https")
+
+
+def mirrored(address: str, mirror: str | None = None) -> str:
+    """The address to ask: under ``STRANDLINE_BENCHMARK_MIRROR`` (mirror/host/path) where that is set, else as it is."""
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE, "").strip()
+    parts = urlsplit(address)
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}{query}" if mirror else address
+
+
+def load_benchmark(spec: BenchmarkSpec, http: Http, shelf: DownloadCache) -> Benchmark:
+    """Open a benchmark's file, or fetch it once, and read it.
+
+    A published version does not change, so what was fetched is kept under its address and version; another version, or
+    an emptied shelf, is fetched anew.
+
+    Raises:
+        ValueError: the file is missing, or is not what the list says.
+        resources.network.http.FetchError: it could not be fetched.
+    """
+    if is_remote(spec):
+        name = f"{spec.location} {spec.version}"
+        return read_benchmark(spec, shelf.read_or(name, lambda: _fetched(spec, http)))
+    file = rooted(spec.location)
+    try:
+        return read_benchmark(spec, file.read_bytes())
+    except OSError as error:
+        raise ValueError(f"{spec.benchmark}: {spec.location} cannot be opened: {error.strerror}") from error
+
+
+def _fetched(spec: BenchmarkSpec, http: Http) -> bytes:
+    """The file as served; one that is not what the list says is refused before it is kept."""
+    content = http.get(mirrored(spec.location), store=False, max_bytes=MOST_BYTES).content
+    read_benchmark(spec, content)
+    return content

@@ -1,0 +1,1 @@
+"""Training corpora: reading their shards, searching and matching them, and the rows that come of it."""

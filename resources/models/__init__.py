@@ -1,0 +1,1 @@
+"""Model weights on this machine: finding, checking and loading them."""

@@ -1,0 +1,51 @@
+"""Chat with weights that run here: one greedy completion, so that a local model can be asked as an endpoint is.
+
+Slower and less telling than reading token probabilities; there for comparison of the two ways of asking.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from resources.endpoints.chat import EndpointError, Exchange
+from resources.endpoints.chat_payload import Completion
+from strandline.probe.likelihood import chat_text
+from strandline.scoring.language_model import LanguageModel
+
+
+class LocalChat:
+    """Completes chats with a loaded model that has a chat template."""
+
+    def __init__(self, language_model: LanguageModel, release: Callable[[], None] = lambda: None) -> None:
+        self._lm, self._release = language_model, release
+
+    def complete(self, messages: Sequence[Mapping[str, str]], n_questions: int, budget: int) -> Exchange:
+        """The greedy continuation of at most ``budget`` tokens. EndpointError where the model has no chat template."""
+        import torch
+
+        tokenizer, started = self._lm.tokenizer, time.monotonic()
+        if not getattr(tokenizer, "chat_template", None):
+            raise EndpointError(f"{self._lm.name} has no chat template: ask it with likelihood")
+        prompt = tokenizer(chat_text(tokenizer, messages), add_special_tokens=False, return_tensors="pt").to(
+            self._lm.device
+        )
+        room = (self._lm.context_length or budget + prompt["input_ids"].shape[1]) - prompt["input_ids"].shape[1]
+        with torch.inference_mode():
+            ids = self._lm.model.generate(**prompt, max_new_tokens=max(1, min(budget, room)), do_sample=False)
+        new = ids[0, prompt["input_ids"].shape[1] :]
+        stops = self._lm.model.generation_config.eos_token_id
+        ended = int(new[-1]) in (stops if isinstance(stops, list) else [stops])
+        completion = Completion(
+            content=tokenizer.decode(new, skip_special_tokens=True),
+            finish_reason="stop" if ended else "length",
+            prompt_tokens=prompt["input_ids"].shape[1],
+            completion_tokens=len(new),
+        )
+        parameters = {"max_new_tokens": budget, "do_sample": False, "dtype": self._lm.dtype}
+        sent = tuple(dict(m) for m in messages)
+        return Exchange(completion, sent, parameters, requests=1, seconds=time.monotonic() - started)
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        self._release()

@@ -1,0 +1,1 @@
+"""Asking models about releases, and the rows of the release probe."""

@@ -1,0 +1,1 @@
+"""Versioned documents: wikis, package READMEs, git repositories and news, month by month."""

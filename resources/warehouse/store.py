@@ -1,0 +1,364 @@
+"""The warehouse: one DuckDB file, owned by the pipeline, and the published copy that people read.
+
+DuckDB lets one process write, and while it does no other process can even read. So every connection here is short and
+taken under a lock file; writes happen in one transaction; readers get a copy that is swapped in atomically. Nothing
+computes or fetches while a connection is open, and no connection outlives the call that opened it.
+"""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+from filelock import FileLock, Timeout
+
+from resources.warehouse.frames import Rows, declared_frame
+from resources.warehouse.schema import MARTS_DIR, SCHEMA_DIR, Table, ddl_digest, ddl_files, tables
+
+REBUILD = "python launch.py rebuild"
+_THREADS: dict[Path, threading.RLock] = {}
+
+
+class WarehouseError(RuntimeError):
+    """The warehouse cannot be used; the message names the file, the cause and the command that mends it."""
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Replace the rows that ``where`` selects (all rows where it is empty) by ``rows``."""
+
+    table: str
+    rows: Rows
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Insert ``rows``, or update those whose primary key is there; columns absent from ``rows`` keep their values."""
+
+    table: str
+    rows: Rows
+
+
+def removal(table: str, where: Mapping[str, Any]) -> Replace:
+    """The change that takes the rows which ``where`` selects out of a table."""
+    return Replace(table, [], where)
+
+
+Change = Replace | Merge
+Params = Sequence[Any] | Mapping[str, Any] | None
+
+
+class Warehouse:
+    """Short, locked access to one DuckDB file.
+
+    Args:
+        path: the warehouse file; created with all tables on first use.
+        published: where readers find their copy.
+        patience: seconds to wait for another process before giving up with the holder's process id.
+    """
+
+    def __init__(self, path: Path, published: Path, patience: float = 300.0) -> None:
+        self.path = Path(path).resolve()
+        self.published = Path(published).resolve()
+        self.patience = patience
+        self._current = False
+
+    def query(self, sql: str, params: Params = None) -> pl.DataFrame:
+        """The rows of one query as a polars frame."""
+        with self._connection() as connection:
+            return _frame(connection, sql, params)
+
+    def replace(self, table: str, rows: Rows, where: Mapping[str, Any] | None = None) -> int:
+        """Replace a partition (or the whole table) in one transaction; returns the rows written."""
+        return self.write(Replace(table, rows, where or {}))
+
+    def merge(self, table: str, rows: Rows) -> int:
+        """Upsert rows by primary key in one transaction; returns the rows written."""
+        return self.write(Merge(table, rows))
+
+    def write(self, *changes: Change) -> int:
+        """Apply all changes in ONE transaction, or none of them.
+
+        Duplicate keys inside a batch are resolved without regard to arrival order: the row that sorts last over the
+        declared columns wins. NaN and infinity become NULL, and ``status`` says ``nonfinite``.
+
+        Raises:
+            ValueError: an unknown table or column, or a missing key.
+            duckdb.ConstraintException: a value that the DDL forbids; nothing is written.
+        """
+        prepared = [(change, declared_frame(_declared(change.table), change.rows)) for change in changes]
+        with self._connection() as connection:
+            connection.begin()
+            try:
+                for change, frame in prepared:
+                    _apply(connection, _declared(change.table), change, frame)
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+        return sum(frame.height for _, frame in prepared)
+
+    def digest(self, table: str, columns: Sequence[str] | None = None) -> str:
+        """A hash of the table's rows in key order, to compare two states of it."""
+        declared = _declared(table)
+        names = ", ".join(columns or [column.name for column in declared.columns])
+        order = ", ".join(declared.primary_key)
+        frame = self.query(
+            f"select md5(string_agg(row_text, '\n')) as d from (select ({names})::varchar as row_text "
+            f"from {table} order by {order})"
+        )
+        return str(frame.item())
+
+    def publish(self) -> Path:
+        """Swap a fresh copy in for readers; those who still read the old copy are not disturbed."""
+        self.published.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.published.with_name(f".{self.published.name}.{os.getpid()}")
+        with self._lock():
+            with self._open() as connection:
+                connection.execute("checkpoint")
+            shutil.copyfile(self.path, fresh)
+            _flush(fresh)
+            os.replace(fresh, self.published)
+        return self.published
+
+    def restore(self) -> Path:
+        """Set the file aside and put the published copy in its place; returns where the old file is.
+
+        Without a published copy that fits the declared tables the new warehouse is empty.
+        """
+        aside = self.path.with_name(f"{self.path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S}.aside")
+        with self._lock():
+            _move(self.path, aside)
+            self._current = False
+            if self.published.exists():
+                shutil.copyfile(self.published, self.path)
+            try:
+                with self._open():
+                    pass
+            except WarehouseError:
+                _move(self.path, self.path.with_suffix(".unfit"))
+        return aside
+
+    @contextmanager
+    def _connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._lock(), self._open() as connection:
+            yield connection
+
+    @contextmanager
+    def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = _connect(self.path)
+        try:
+            if not self._current:
+                _bring_up_to_date(connection, self.path)
+                self._current = True
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        holder = self.path.with_suffix(".holder")
+        lock = FileLock(self.path.with_suffix(".lock"), timeout=self.patience, poll_interval=0.02)
+        with _THREADS.setdefault(self.path, threading.RLock()):
+            try:
+                lock.acquire()
+            except Timeout:
+                raise WarehouseError(
+                    f"{self.path} has been in use by {_describe(holder)} for over {self.patience:.0f} s; "
+                    f"read the published copy {self.published} meanwhile"
+                ) from None
+            try:
+                holder.write_text(json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat()}))
+                yield
+            finally:
+                lock.release()
+
+
+class PublishedCopy:
+    """Read-only access to the readers' copy; it blocks no writer and is never half-written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def query(self, sql: str, params: Params = None) -> pl.DataFrame:
+        """The rows of one query.
+
+        Raises:
+            WarehouseError: nothing has been published yet.
+            ValueError: DuckDB does not accept the query; the message is DuckDB's.
+        """
+        if not self.path.exists():
+            raise WarehouseError(f"{self.path} does not exist yet: run `make run` first")
+        connection = self._connect()
+        try:
+            connection.execute("set timezone = 'UTC'")
+            return _frame(connection, sql, params)
+        except duckdb.Error as error:
+            raise ValueError(str(error)) from error
+        finally:
+            connection.close()
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        try:
+            return duckdb.connect(str(self.path), read_only=True)
+        except duckdb.Error as error:
+            raise WarehouseError(
+                f"{self.path} cannot be read with DuckDB {duckdb.__version__}: {str(error).splitlines()[0]}. "
+                "The next `make run` publishes it anew."
+            ) from error
+
+
+def _frame(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> pl.DataFrame:
+    relation = connection.sql(sql, params=params)
+    if relation is None:
+        raise ValueError(f"not a query that returns rows: {sql.strip()[:80]!r}")
+    frame = pl.from_arrow(relation.to_arrow_table())
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _declared(name: str) -> Table:
+    declared = tables()
+    if name not in declared:
+        raise ValueError(f"{name!r} is not a declared table; sql/schema has {', '.join(sorted(declared))}")
+    return declared[name]
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    try:
+        connection = duckdb.connect(str(path))
+    except (
+        duckdb.IOException,
+        duckdb.SerializationException,
+        duckdb.InternalException,
+        duckdb.FatalException,
+    ) as error:
+        raise WarehouseError(
+            f"{path} cannot be opened with DuckDB {duckdb.__version__}: {str(error).splitlines()[0]}. "
+            f"Rebuild it from the published copy and the caches with `{REBUILD}`."
+        ) from error
+    connection.execute("set timezone = 'UTC'")
+    return connection
+
+
+def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Create what the DDL declares and the file lacks; refuse a file whose tables have other columns."""
+    digest = ddl_digest(SCHEMA_DIR, MARTS_DIR)
+    connection.execute("create schema if not exists meta")
+    connection.execute(
+        "create table if not exists meta.versions (ddl_digest text, duckdb_version text, written_at timestamp)"
+    )
+    if connection.execute("select 1 from meta.versions where ddl_digest = ?", [digest]).fetchall():
+        return
+    connection.begin()
+    try:
+        _create_missing(connection, path)
+        for file in ddl_files(MARTS_DIR):
+            connection.execute(file.read_text(encoding="utf-8"))
+        connection.execute("delete from meta.versions")
+        connection.execute(
+            "insert into meta.versions values (?, ?, ?)",
+            [digest, duckdb.__version__, datetime.now(UTC).replace(tzinfo=None)],
+        )
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def _create_missing(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    there = {
+        f"{row[0]}.{row[1]}"
+        for row in connection.execute("select schema_name, table_name from duckdb_tables()").fetchall()
+    }
+    for name, declared in tables().items():
+        if name in there:
+            _add_columns(connection, declared, path)
+    for file in ddl_files(SCHEMA_DIR):
+        for statement in duckdb.extract_statements(file.read_text(encoding="utf-8")):
+            if not any(_creates(statement.query, name) for name in there):
+                connection.execute(statement)
+
+
+def _creates(query: str, name: str) -> bool:
+    return query.lower().lstrip().startswith(f"create table {name} ")
+
+
+def _add_columns(connection: duckdb.DuckDBPyConnection, declared: Table, path: Path) -> None:
+    schema, name = declared.key
+    rows = connection.execute(
+        "select column_name, data_type from duckdb_columns() where schema_name = ? and table_name = ?", [schema, name]
+    ).fetchall()
+    stored = dict(rows)
+    for column in declared.columns:
+        if column.name not in stored and column.nullable:
+            connection.execute(f"alter table {declared.name} add column {column.name} {column.type}")
+        elif stored.get(column.name) != column.type:
+            raise WarehouseError(
+                f"{path}: {declared.name}.{column.name} is {stored.get(column.name, 'missing')}, declared as "
+                f"{column.type}; rebuild the warehouse with `{REBUILD}`"
+            )
+
+
+def _apply(connection: duckdb.DuckDBPyConnection, declared: Table, change: Change, frame: pl.DataFrame) -> None:
+    connection.register("batch", frame.to_arrow())
+    if isinstance(change, Replace):
+        _delete(connection, declared, change.where)
+    connection.execute(_insert(declared, frame.columns, upsert=isinstance(change, Merge)))
+    connection.unregister("batch")
+
+
+def _delete(connection: duckdb.DuckDBPyConnection, declared: Table, where: Mapping[str, Any]) -> None:
+    unknown = [name for name in where if declared.column(name) is None]
+    if unknown:
+        raise ValueError(f"{declared.name} has no column {unknown[0]!r} to replace by")
+    condition = " and ".join(f"{name} is not distinct from ?" for name in where) or "true"
+    connection.execute(f"delete from {declared.name} where {condition}", list(where.values()))
+
+
+def _insert(declared: Table, columns: Sequence[str], *, upsert: bool) -> str:
+    key = ", ".join(declared.primary_key)
+    types = {column.name: column.type for column in declared.columns}
+    cast = ", ".join(f"cast({name} as {types[name]}) as {name}" for name in columns)
+    order = ", ".join(f"{name} desc nulls last" for name in columns)
+    distinct = f" qualify row_number() over (partition by {key} order by {order}) = 1 order by {key}"
+    return f"insert into {declared.name} by name select {cast} from batch{distinct if key else ''}" + (
+        _on_conflict(declared, columns) if upsert else ""
+    )
+
+
+def _on_conflict(declared: Table, columns: Sequence[str]) -> str:
+    values = [name for name in columns if name not in declared.primary_key]
+    update = ", ".join(f"{name} = excluded.{name}" for name in values)
+    return f" on conflict ({', '.join(declared.primary_key)}) do " + (f"update set {update}" if update else "nothing")
+
+
+def _move(path: Path, target: Path) -> None:
+    for ending in ("", ".wal"):
+        file = Path(f"{path}{ending}")
+        if file.exists():
+            file.rename(f"{target}{ending}")
+
+
+def _describe(holder: Path) -> str:
+    try:
+        state = json.loads(holder.read_text())
+        return f"process {state['pid']} (since {state['since']})"
+    except (OSError, ValueError, KeyError):
+        return "another process"
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

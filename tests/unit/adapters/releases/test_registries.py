@@ -1,0 +1,245 @@
+"""The registries over real sockets: where they are looked for, how they are asked, and what a refresh makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from resources.network.http import Http, Limits, PermanentError, TransientError
+from resources.releases.refresh import SourceState, initial_state, refresh
+from resources.releases.registries import Endpoints, Registries, configured, release_page
+from strandline.releases import Project, Release
+from tests.fakes.registries import Registry, github_release, npm_document, paged, simple_page
+from tests.fakes.web import Answer, Asked, FakeTime, WebServer, json_answer
+
+NOW = datetime(2026, 11, 29, 4, 17, tzinfo=UTC)
+
+
+def project(registry: str, name: str) -> Project:
+    return Project(name, 1, registry, name, registry, name)
+
+
+def endpoints(url: str) -> Endpoints:
+    return Endpoints(
+        f"{url}/simple", f"{url}/npm", f"{url}/node", f"{url}/python", f"{url}/github", f"{url}/pages", authorization={}
+    )
+
+
+@pytest.fixture
+def told() -> FakeTime:
+    return FakeTime()
+
+
+@pytest.fixture
+def http(tmp_path: Path, told: FakeTime) -> Iterator[Http]:
+    with Http(tmp_path, sleep=told.sleep, clock=told.clock, limits=Limits(attempts=3)) as client:
+        yield client
+
+
+def test_addresses_come_from_the_user_s_settings_before_any_default() -> None:
+    env = {
+        "PIP_INDEX_URL": "https://mirror.example/simple/",
+        "NPM_CONFIG_REGISTRY": "https://npm.example/",
+        "STRANDLINE_NODEJS_URL": "http://127.0.0.1:9/dist",
+    }
+    found = configured(env, ask=lambda _: "https://asked.example/")
+    assert (found.pypi, found.npm, found.nodejs) == (
+        "https://mirror.example/simple/",
+        "https://npm.example/",
+        "http://127.0.0.1:9/dist",
+    )
+
+
+def test_without_variables_pip_and_npm_are_asked_and_then_the_public_ones_serve() -> None:
+    from pypi_simple import PYPI_SIMPLE_ENDPOINT
+
+    asked = configured({}, ask=lambda command: f"https://{command[1].strip('-')}.example/")
+    assert (asked.pypi, asked.npm) == ("https://m.example/", "https://config.example/")
+    public = configured({}, ask=lambda _: None)
+    assert public.pypi == PYPI_SIMPLE_ENDPOINT
+    assert "yarn" in public.npm
+
+
+def test_pip_s_own_configuration_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://conf.example/simple\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
+    assert configured({"NPM_CONFIG_REGISTRY": "https://npm.example"}).pypi == "https://conf.example/simple"
+
+
+def test_credentials_in_an_address_become_a_header_of_its_host_and_leave_the_address() -> None:
+    found = configured(
+        {"PIP_INDEX_URL": "https://me:canary@index.example/simple", "GITHUB_TOKEN": "canary-token"}, ask=lambda _: None
+    )
+    assert found.pypi == "https://index.example/simple"
+    assert found.authorization["index.example"] == "Basic bWU6Y2FuYXJ5"
+    assert found.authorization["api.github.com"] == "Bearer canary-token"
+    assert "canary" not in str(release_page(found, project("pypi", "x"), "1.0"))
+
+
+def test_a_scoped_npm_name_travels_with_an_encoded_slash(http: Http) -> None:
+    document = npm_document("@scope/name", {"1.0.0": "2024-01-01T00:00:00Z"})
+    with WebServer(Registry({"/npm/@scope%2Fname": document})) as web:
+        fetched = Registries(http, endpoints(web.url)).fetch(project("npm", "@scope/name"))
+    assert web.asked[0].raw_path == "/npm/@scope%2Fname"
+    assert [r.version for r in fetched.listing.releases] == ["1.0.0"]
+    assert "gzip" in web.asked[0].headers["Accept-Encoding"]
+
+
+def test_an_unnormalised_name_is_redirected_to_one_project(http: Http) -> None:
+    def handler(asked: Asked) -> Answer:
+        if asked.raw_path != "/simple/foo-bar/":
+            return Answer(301, headers={"Location": "/simple/foo-bar/"})
+        assert asked.headers["Accept"] == "application/vnd.pypi.simple.v1+json"
+        return json_answer(
+            simple_page("Foo.Bar", [{"filename": "foo_bar-1.0.tar.gz", "upload-time": "2020-01-01T00:00:00Z"}])
+        )
+
+    with WebServer(handler) as web:
+        registries = Registries(http, endpoints(web.url))
+        listings = {registries.fetch(project("pypi", name)).listing for name in ("Foo__.Bar", "foo-bar")}
+        redirected = http.get(f"{web.url}/simple/Foo__.Bar/", headers={"Accept": "application/vnd.pypi.simple.v1+json"})
+    assert {listing.package for listing in listings} == {"foo-bar"}
+    assert len(listings) == 1
+    assert redirected.url.endswith("/simple/foo-bar/")
+
+
+def test_250_github_releases_are_read_over_three_pages(http: Http) -> None:
+    rows = [github_release(f"v1.{n}.0", "2024-01-01") for n in range(250)]
+    with WebServer(Registry({"/github/repos/me/tool/releases": paged(rows)})) as web:
+        listing = Registries(http, endpoints(web.url)).fetch(project("github", "me/tool")).listing
+    assert (len(listing.releases), listing.incomplete, len(web.asked)) == (250, False, 3)
+    assert len({r.version for r in listing.releases}) == 250
+
+
+def test_more_pages_than_are_read_make_the_listing_incomplete(http: Http) -> None:
+    rows = [github_release(f"v1.{n}.0", "2024-01-01") for n in range(301)]
+    with WebServer(Registry({"/github/repos/me/tool/releases": paged(rows)})) as web:
+        listing = Registries(http, endpoints(web.url)).fetch(project("github", "me/tool")).listing
+    assert (len(listing.releases), listing.incomplete) == (300, True)
+
+
+def test_a_page_of_known_releases_ends_the_reading(http: Http) -> None:
+    rows = [github_release(f"v1.{n}.0", "2024-01-01") for n in range(250, 0, -1)]
+    known = {f"1.{n}.0" for n in range(240)}
+    with WebServer(Registry({"/github/repos/me/tool/releases": paged(rows)})) as web:
+        listing = Registries(http, endpoints(web.url)).fetch(project("github", "me/tool"), known).listing
+    assert (len(web.asked), listing.incomplete) == (2, True)
+
+
+def test_a_repository_with_only_tags_is_dated_by_its_commits_and_says_so(http: Http) -> None:
+    documents = {
+        "/github/repos/me/tool/releases": [],
+        "/github/repos/me/tool/tags": [{"name": f"v{n}.0", "commit": {"sha": f"s{n}"}} for n in (3, 2, 1)],
+        **{
+            f"/github/repos/me/tool/commits/s{n}": {"commit": {"committer": {"date": f"202{n}-01-01T00:00:00Z"}}}
+            for n in (2, 3)
+        },
+    }
+    with WebServer(Registry(documents)) as web:
+        fetched = Registries(http, endpoints(web.url)).fetch(project("github", "me/tool"), {"1.0"})
+    assert (fetched.listing.source, fetched.listing.note) == ("github-tag", "no releases")
+    dates = {r.version: r.released_on for r in fetched.listing.releases}
+    assert dates == {"3.0": date(2023, 1, 1), "2.0": date(2022, 1, 1), "1.0": None}
+
+
+def test_an_exhausted_rate_limit_ends_with_its_reset_time_and_is_never_read_as_releases(
+    http: Http, told: FakeTime
+) -> None:
+    refused = json_answer(
+        {"message": "API rate limit exceeded"}, 403, X_RateLimit_Remaining="0", X_RateLimit_Reset=str(told.now + 3000)
+    )
+    with WebServer(lambda _: refused) as web, pytest.raises(TransientError, match="come back") as caught:
+        Registries(http, endpoints(web.url)).fetch(project("github", "me/tool"))
+    assert caught.value.retry_at == datetime.fromtimestamp(told.now + 3000, UTC)
+
+
+def test_an_object_with_status_200_is_a_readable_error(http: Http) -> None:
+    with (
+        WebServer(lambda _: json_answer({"message": "Moved"})) as web,
+        pytest.raises(PermanentError, match="object, not a list: 'Moved'"),
+    ):
+        Registries(http, endpoints(web.url)).fetch(project("github", "me/tool"))
+
+
+def test_a_missing_package_is_asked_once(http: Http) -> None:
+    with WebServer(Registry({})) as web, pytest.raises(PermanentError) as caught:
+        Registries(http, endpoints(web.url)).fetch(project("npm", "nothing"))
+    assert (caught.value.status, len(web.asked)) == (404, 1)
+
+
+def test_an_unknown_registry_is_named() -> None:
+    with pytest.raises(ValueError, match="'cran' is not a registry"):
+        Registries(Http(), endpoints("")).fetch(project("cran", "x"))
+
+
+def test_pages_of_releases_follow_the_configured_base() -> None:
+    base = endpoints("https://mirror.example")
+    pages = {r: release_page(base, project(r, "x/y"), "3.13.0") for r in ("npm", "nodejs", "python", "github")}
+    assert pages == {
+        "npm": "https://mirror.example/npm/x%2Fy/3.13.0",
+        "nodejs": "https://mirror.example/node/v3.13.0/",
+        "python": "https://mirror.example/python/downloads/release/python-3130/",
+        "github": "https://mirror.example/pages/x/y/releases",
+    }
+    assert release_page(base, Project("Ruby", 1, "runtime", "ruby"), "3.3.0") is None
+
+
+def target(p: Project, n_known: int = 0) -> tuple[Project, list[Release], SourceState]:
+    known = [Release(p.ecosystem, p.package, p.project, f"0.{n}.0", date(2020, 1, 1), "npm") for n in range(n_known)]
+    return p, known, initial_state(p, None, n_known)
+
+
+def test_one_source_that_fails_leaves_the_others_and_its_own_rows(http: Http) -> None:
+    documents = {
+        "/npm/good": npm_document("good", {"1.0.0": "2024-01-01T00:00:00Z"}),
+        "/npm/shrunken": npm_document("shrunken", {"0.1.0": "2024-01-01T00:00:00Z"}),
+        "/npm/abbreviated": {"name": "abbreviated", "versions": {"1.0.0": {}}},
+        "/npm/empty": npm_document("empty", {}),
+    }
+    registry = Registry(documents)
+    registry.faults["/npm/broken"] = Answer(500)
+    names = ["good", "shrunken", "abbreviated", "empty", "broken", "absent"]
+    targets = [target(project("npm", name), 10 if name == "shrunken" else 0) for name in names]
+    with WebServer(registry) as web:
+        outcomes = {o.state.project: o for o in refresh(targets, Registries(http, endpoints(web.url)), NOW)}
+    assert {name: o.state.status for name, o in outcomes.items()} == {
+        "good": "ok",
+        "shrunken": "shrunken",
+        "abbreviated": "failed",
+        "empty": "failed",
+        "broken": "unreachable",
+        "absent": "missing",
+    }
+    assert [name for name, o in outcomes.items() if o.releases is not None] == ["good"]
+    assert outcomes["shrunken"].state.n_releases == 10
+    assert "without upload times" in str(outcomes["abbreviated"].state.error)
+    assert outcomes["good"].state.fetched_at == datetime(2026, 11, 29, tzinfo=UTC)
+
+
+def test_a_failed_refresh_keeps_the_day_and_the_validator_of_the_last_good_one(http: Http) -> None:
+    p, known, state = target(project("npm", "broken"))
+    good = replace(state, fetched_at=datetime(2026, 11, 1, tzinfo=UTC), etag='"v1"', status="ok")
+    with WebServer(lambda _: Answer(503)) as web:
+        (outcome,) = refresh([(p, known, good)], Registries(http, endpoints(web.url)), NOW)
+    assert (outcome.state.fetched_at, outcome.state.etag, outcome.state.status) == (
+        good.fetched_at,
+        '"v1"',
+        "unreachable",
+    )
+
+
+def test_a_second_refresh_is_conditional_and_ends_in_the_same_rows(http: Http) -> None:
+    p = project("npm", "good")
+    document = npm_document("good", {f"1.{n}.0": f"2024-01-{n + 1:02}T00:00:00Z" for n in range(20)})
+    with WebServer(Registry({"/npm/good": document})) as web:
+        registries = Registries(http, endpoints(web.url))
+        (first,) = refresh([target(p)], registries, NOW)
+        (second,) = refresh([(p, first.releases or [], first.state)], registries, NOW.replace(hour=20))
+    assert second == first
+    assert web.asked[1].headers["If-None-Match"] == first.state.etag
+    assert http.counters["revalidated"] == 1

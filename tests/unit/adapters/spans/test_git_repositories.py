@@ -1,0 +1,211 @@
+"""A repository's log as data, and the git source on real repositories made here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from resources.spans.git_repositories import GitSource, Repository
+from strandline.spans import DeferredError, Span, Version, git
+from strandline.spans.months import month_range
+from strandline.spans.selection import Known
+
+MONTHS = month_range(date(2020, 1, 1), date(2020, 6, 1))
+
+
+class Made:
+    """A repository to which commits are added at chosen instants."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.git("init", "--quiet", "--initial-branch", "trunk")
+
+    def git(self, *arguments: str, when: str = "2020-01-01") -> str:
+        identity = {
+            f"GIT_{role}_{what}": f"{role}@example.org"
+            for role in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
+        dates = {"GIT_AUTHOR_DATE": f"{when}T00:00:00Z", "GIT_COMMITTER_DATE": f"{when}T00:00:00Z"}
+        environment = {**os.environ, **identity, **dates, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        done = subprocess.run(
+            ["git", "-C", str(self.folder), *arguments], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def commit(self, when: str, files: Mapping[str, str | bytes | None]) -> str:
+        for name, content in files.items():
+            path = self.folder / name
+            if content is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "-m", when, when=when)
+        return self.git("rev-parse", "HEAD").strip()
+
+
+def read(
+    location: object, folder: Path, months: Sequence[date] = MONTHS, known: Known | None = None, **options: object
+) -> list[Version]:
+    span = Span("docs", "git", "panel", MONTHS, 512, options={"repository": str(location), **options})
+    batches = GitSource(None, folder / "cache").versions(span, months, known or Known())
+    return [version for batch in batches for version in batch]
+
+
+def texts(versions: Sequence[Version], topic: str) -> list[str | None]:
+    return [
+        version.text if version.status == "ok" else version.status for version in versions if version.topic == topic
+    ]
+
+
+LONG = "".join(f"line {n}\n" for n in range(40))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    repository = Made(tmp_path / "made")
+    repository.commit("2019-12-20", {"docs/a.md": "a0", "docs/move.md": LONG, "src/x.py": "no", "top.md": "top"})
+    repository.commit("2020-01-01", {"docs/a.md": "a1"})
+    repository.commit("2020-01-20", {"docs/a.md": "a2", "docs/new page é.md": "n"})
+    repository.git("mv", "docs/move.md", "docs/moved.md")
+    repository.commit("2020-02-10", {"docs/moved.md": LONG + "one more\n"})
+    repository.commit("2020-03-05", {"docs/a.md": None, "docs/move.md": "another file"})
+    repository.commit("2020-04-05", {"docs/a.md": "a3", "docs/bin.md": b"\x00\x01", "docs/empty.md": " \n"})
+    return repository
+
+
+def test_files_are_as_they_stood_at_each_snapshot(made: Made, tmp_path: Path) -> None:
+    found = read(made.folder, tmp_path)
+    assert texts(found, "docs/a.md") == ["a1", "a2", "a2", "deleted", "a3", "a3"]
+    assert texts(found, "docs/new page é.md") == ["not_created", "n", "n", "n", "n", "n"]
+    assert texts(found, "top.md") == ["top"] * 6
+    assert texts(found, "docs/bin.md")[-1] == "binary"
+    assert texts(found, "docs/empty.md")[-1] == "blank"
+    assert "src/x.py" not in {version.topic for version in found}
+
+
+def test_a_renamed_file_keeps_its_topic_and_a_new_one_in_its_place_gets_its_own(made: Made, tmp_path: Path) -> None:
+    found = read(made.folder, tmp_path)
+    assert texts(found, "docs/move.md") == [LONG, LONG, *[LONG + "one more\n"] * 4]
+    assert [v.document for v in found if v.topic == "docs/move.md"] == ["docs/move.md"] * 2 + ["docs/moved.md"] * 4
+    others = {version.topic for version in found} - {"docs/a.md", "docs/move.md", "top.md", "docs/new page é.md"}
+    second = next(topic for topic in others if topic.startswith("docs/move.md ("))
+    assert texts(found, second) == ["not_created"] * 3 + ["another file"] * 3
+
+
+def test_the_revision_is_the_commit_that_last_changed_the_file(made: Made, tmp_path: Path) -> None:
+    log = made.git("log", "--format=%H %cI", "--", "docs/a.md").split("\n")
+    newest = next(version for version in read(made.folder, tmp_path)[::-1] if version.topic == "docs/a.md")
+    assert newest.revision == log[0].split()[0]
+    assert newest.revised_at == datetime(2020, 4, 5, tzinfo=UTC)
+
+
+def test_patterns_choose_files_and_a_single_star_stays_in_its_folder(made: Made, tmp_path: Path) -> None:
+    topics = {
+        version.topic for version in read(made.folder, tmp_path, patterns=["*.md", "src/**"], exclude=["**/y.py"])
+    }
+    assert topics == {"top.md", "src/x.py"}
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "fits"),
+    [
+        ("a.md", "**/*.md", True),
+        ("x/y/a.md", "**/*.md", True),
+        ("x/a.md", "*.md", False),
+        ("x/a.md", "x/?.md", True),
+        ("x/a.mdx", "**/*.md", False),
+        ("a+b.md", "a+b.md", True),
+        ("x/y", "x/**", True),
+    ],
+)
+def test_what_a_pattern_fits(path: str, pattern: str, fits: bool) -> None:
+    assert git.matches(path, pattern) == fits
+
+
+def test_merges_count_when_they_reach_the_branch(made: Made, tmp_path: Path) -> None:
+    made.git("checkout", "--quiet", "-b", "side", "HEAD~3")
+    made.commit("2020-02-20", {"side.md": "from the side"})
+    made.git("checkout", "--quiet", "trunk")
+    made.git("merge", "--quiet", "--no-ff", "-m", "merge", "side", when="2020-05-15")
+    assert texts(read(made.folder, tmp_path), "side.md") == ["not_created"] * 5 + ["from the side"]
+
+
+def test_a_remote_is_cloned_without_contents_and_only_those_needed_are_fetched(made: Made, tmp_path: Path) -> None:
+    made.git("config", "uploadpack.allowFilter", "true")
+    made.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    address = f"file://{made.folder}"
+    assert read(address, tmp_path) == read(made.folder, tmp_path)
+    clone = Repository(address, tmp_path / "cache")
+    missing = subprocess.run(
+        ["git", "-C", str(clone._folder), "rev-list", "--objects", "--missing=print", "refs/strandline/head"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    unread = made.git("rev-parse", "HEAD:src/x.py").strip()
+    assert f"?{unread}" in missing.split()
+
+
+def test_new_commits_of_a_remote_are_seen_by_the_next_run(made: Made, tmp_path: Path) -> None:
+    address = f"file://{made.folder}"
+    read(address, tmp_path)
+    made.commit("2020-05-20", {"docs/a.md": "a4"})
+    assert texts(read(address, tmp_path), "docs/a.md")[-1] == "a4"
+
+
+def test_known_contents_are_not_read_again(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = read(made.folder, tmp_path, months=MONTHS[:5])
+    asked: list[str] = []
+    plain = Repository.blobs
+    monkeypatch.setattr(Repository, "blobs", lambda self, names: (asked.extend(names), plain(self, names))[1])
+    again = read(made.folder, tmp_path, months=MONTHS[5:], known=Known.of(first))
+    assert asked == []
+    held = {v.topic: (v.status, v.text_sha256) for v in first if v.month == MONTHS[4]}
+    assert {v.topic: (v.status, v.text_sha256) for v in again} == held
+
+
+def test_two_files_swapping_names_keep_their_series(tmp_path: Path) -> None:
+    made = Made(tmp_path / "made")
+    other = "".join(f"other {n}\n" for n in range(40))
+    made.commit("2019-12-01", {"a.md": LONG, "b.md": other})
+    made.commit("2020-01-10", {"a.md": None, "b.md": None, "c.md": LONG, "d.md": other})
+    made.commit("2020-02-10", {"c.md": None, "d.md": None, "a.md": other, "b.md": LONG})
+    found = read(made.folder, tmp_path)
+    assert texts(found, "a.md") == [LONG] * 6
+    assert texts(found, "b.md") == [other] * 6
+
+
+def test_a_path_that_is_no_utf_8_has_its_bytes_escaped(tmp_path: Path) -> None:
+    made = Made(tmp_path / "odd")
+    (made.folder / os.fsdecode(b"caf\xe9.md")).write_bytes(b"text")
+    made.commit("2019-12-20", {"plain.md": "other"})
+    found = read(made.folder, tmp_path, MONTHS[:1])
+    assert [(version.topic, version.text) for version in found] == [("caf\\xe9.md", "text"), ("plain.md", "other")]
+    assert all(version.topic.encode() for version in found)
+
+
+def test_an_unreachable_repository_defers_and_says_why(tmp_path: Path) -> None:
+    with pytest.raises(DeferredError, match="git clone"):
+        read(f"file://{tmp_path}/nowhere", tmp_path)
+
+
+def test_a_repository_that_looks_like_an_option_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no repository"):
+        read("--upload-pack=touch", tmp_path)
+
+
+def test_a_history_that_runs_backwards_in_time_takes_the_last_commit_of_the_branch() -> None:
+    def commit(name: str, day: int, blob: str) -> git.Commit:
+        change = git.FileChange("M", "100644", blob, "a.md")
+        return git.Commit(name, datetime(2020, 1, day, tzinfo=UTC), (change,))
+
+    commits = [commit("c1", 1, "b1"), commit("c2", 20, "b2"), commit("c3", 5, "b3")]
+    instants = [datetime(2020, 1, day, tzinfo=UTC) for day in (2, 10, 21)]
+    assert [shot["a.md"].blob for shot in git.states(commits, instants, ["*.md"])] == ["b1", "b3", "b3"]

@@ -1,0 +1,305 @@
+"""The commands behind ``make``: loopback by default, warnings and errors in words, exit statuses."""
+
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import polars as pl
+import pytest
+from filelock import FileLock
+
+import launch
+from assets.calibration import SIMULATIONS
+from resources.configured import ModelListResource, SpanListResource, WarehouseResource, defaults
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, ...]]:
+    calls: list[tuple[str, ...]] = []
+
+    def serve(*command: str) -> int:
+        calls.append(command)
+        return 0
+
+    monkeypatch.setattr(launch, "_serve", serve)
+    monkeypatch.setattr(launch, "_require_free", lambda host, port: None)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    return calls
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> WarehouseResource:
+    resource = WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"))
+    monkeypatch.setattr("resources.configured.WarehouseResource", lambda: resource)
+    return resource
+
+
+def test_the_ui_binds_loopback_and_says_nothing(
+    served: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert launch.main(["ui"]) == 0
+    assert served == [("dagster", "dev", "-w", "workspace.yaml", "--host", "127.0.0.1", "--port", "3000")]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "example.org"])
+def test_another_host_needs_the_flag_and_prints_a_warning(
+    served: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str], host: str
+) -> None:
+    assert launch.main(["ui", "--host", host]) == 0
+    assert "no login" in capsys.readouterr().err
+    assert host in served[0]
+
+
+def test_a_read_only_ui_starts_the_web_server_alone(served: list[tuple[str, ...]]) -> None:
+    assert launch.main(["ui", "--read-only"]) == 0
+    assert served[0][0] == "dagster-webserver"
+    assert served[0][-1] == "--read-only"
+
+
+def test_a_port_in_use_is_named_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert f"127.0.0.1 port {port}: Address already in use" in fails_in_one_line(capsys, "ui", "--port", port)
+
+
+def test_a_second_ui_of_the_same_folder_is_refused_unless_it_only_reads(
+    served: list[tuple[str, ...]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FileLock(tmp_path / ".ui.lock"):
+        assert "--read-only serves a second one" in fails_in_one_line(capsys, "ui")
+        assert launch.main(["ui", "--read-only"]) == 0
+    assert [program for program, *_ in served] == ["dagster-webserver"]
+
+
+def test_an_interrupted_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Server:
+        waits = 0
+
+        def wait(self) -> int:
+            self.waits += 1
+            if self.waits == 1:
+                raise KeyboardInterrupt
+            return 0
+
+    server = Server()
+    monkeypatch.setattr(subprocess, "Popen", lambda command: server)
+    assert launch._serve("dagster") == 0
+    assert server.waits == 2
+
+
+def test_a_query_answers_from_the_published_copy(
+    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = published.open()
+    store.replace("spans.texts", pl.DataFrame({"text_sha256": ["a"], "text": ["tide"]}))
+    store.publish()
+    assert launch.main(["query", "select text from spans.texts"]) == 0
+    assert "tide" in capsys.readouterr().out
+
+
+def test_a_query_before_anything_was_published_is_one_line_and_a_failure(
+    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert launch.main(["query", "select 1"]) == 1
+    error = capsys.readouterr().err
+    assert "make run" in error
+    assert error.count("\n") == 1
+
+
+def test_a_faulty_query_is_an_error_in_words_not_a_traceback(
+    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published.open().publish()
+    assert launch.main(["query", "select nothing from nowhere"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_rebuild_starts_from_the_published_copy(
+    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = published.open()
+    store.replace("spans.texts", pl.DataFrame({"text_sha256": ["a"], "text": ["tide"]}))
+    store.publish()
+    store.path.write_bytes(b"broken" * 100)
+    assert launch.main(["rebuild"]) == 0
+    assert "make run" in capsys.readouterr().out
+    assert published.open().query("select text from spans.texts").item() == "tide"
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(launch, "_execute", lambda *arguments: calls.append(arguments))
+    return calls
+
+
+def fails_in_one_line(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert launch.main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    return error
+
+
+@pytest.mark.parametrize("sql", ["select 'a'::int", "", "-- nothing", "create table t (a int)"])
+def test_whatever_duckdb_says_of_a_query_ends_in_words(
+    published: WarehouseResource, capsys: pytest.CaptureFixture[str], sql: str
+) -> None:
+    published.open().publish()
+    assert launch.main(["query", sql]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_published_file_that_is_none_names_the_command_that_mends_it(
+    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published.open().published.write_bytes(b"broken" * 5000)
+    assert "make run" in fails_in_one_line(capsys, "query", "select 1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nope"], "there is no job 'nope'; there are calibrate, date_models"),
+        (["describe_models", "--partition", "x"], "describe_models has no partitions"),
+        (["date_models", "--partition", "x"], "date_models has no partition 'x'; there are"),
+        (["date_models"], "date_models needs --partition; there are"),
+        (["read_spans", "--partition", "1066-10-14"], "read_spans has no partition '1066-10-14'"),
+        (["describe_models", "--config", "{"], "--config is not JSON"),
+    ],
+)
+def test_a_job_or_partition_that_is_none_lists_those_that_there_are(
+    home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    error = fails_in_one_line(capsys, "job", *arguments)
+    assert words in error
+    if arguments[0] == "date_models":
+        assert "SmolLM2-135M-Instruct" in error
+
+
+def test_a_configuration_that_no_job_takes_ends_in_words(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert launch.main(["job", "describe_models", "--config", '{"ops": {"x": 1}}']) == 1
+    assert 'unexpected config entry "x"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["calibrate", "--methods", "tarot"], f"there is no method 'tarot'; there are {', '.join(SIMULATIONS)}"),
+        (["calibrate", "--only", "tarot"], "no scenario has 'tarot' in its name"),
+        (["calibrate", "--share", "7"], "--share is 7.0"),
+        (["bench", "--only", "tarot"], "no script in bench/"),
+    ],
+)
+def test_a_choice_that_selects_nothing_is_refused_with_what_there_is(
+    capsys: pytest.CaptureFixture[str], executed: list[tuple[Any, ...]], arguments: list[str], words: str
+) -> None:
+    assert words in fails_in_one_line(capsys, *arguments)
+    assert executed == []
+
+
+def test_the_reason_of_a_failed_run_is_the_step_and_what_it_said() -> None:
+    @dg.op
+    def reading() -> None:
+        raise ValueError("the tide table has no column `height`;\nit has `day`")
+
+    @dg.job
+    def failing() -> None:
+        reading()
+
+    done = failing.execute_in_process(raise_on_error=False)
+    assert launch._why(done) == "reading: the tide table has no column `height`; it has `day`"
+
+
+def test_the_reason_of_a_blocked_run_is_what_its_check_found() -> None:
+    @dg.asset
+    def tide() -> None: ...
+
+    @dg.asset_check(asset=tide, blocking=True)
+    def is_high() -> dg.AssetCheckResult:
+        return dg.AssetCheckResult(passed=False, description="the tide is out")
+
+    job = dg.Definitions(assets=[tide], asset_checks=[is_high]).resolve_implicit_global_asset_job_def()
+    assert launch._why(job.execute_in_process(raise_on_error=False)) == "the tide is out"
+
+
+def test_a_missing_settings_file_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("resources.configured.ModelListResource", lambda: ModelListResource(path=str(tmp_path / "m")))
+    assert str(tmp_path / "m") in fails_in_one_line(capsys, "report")
+    (tmp_path / "m").write_text("models: []")
+    assert "lists no model" in fails_in_one_line(capsys, "report")
+
+
+def test_another_python_is_told_which_one_to_use(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(launch.sys.modules, "console.row_text", None)
+    assert ".venv/bin/python" in fails_in_one_line(capsys, "query", "select 1")
+
+
+def test_a_mistake_in_any_settings_file_stops_a_run_before_anything_is_spent(
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+    executed: list[tuple[Any, ...]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (home / "s.yaml").write_text("spans:\n  - {resource: r, source: gopher}\n")
+    given = defaults() | {"span_list": SpanListResource(path=str(home / "s.yaml"))}
+    monkeypatch.setattr("resources.configured.defaults", lambda: given)
+    assert "source is 'gopher'" in fails_in_one_line(capsys, "run")
+    assert executed == []
+
+
+def test_a_run_takes_the_listed_benchmark_and_corpus_that_it_is_given(
+    monkeypatch: pytest.MonkeyPatch, home: Path, published: WarehouseResource, executed: list[tuple[Any, ...]]
+) -> None:
+    monkeypatch.setattr("console.report.full_report", lambda *_: "")
+    assert launch.main(["run", "--benchmark", "gsm8k_test"]) == 0
+    keys = {job: partition for _, job, partition in executed}
+    assert keys["read_benchmarks"] == "gsm8k_test"
+    assert keys["test_contamination"] == "gsm8k_test|SmolLM2-135M-Instruct"
+    assert keys["mine_corpora"] == "environment"
+    assert launch.main(["run", "--benchmark", "nope"]) == 1
+
+
+def test_a_plan_without_questions_makes_them_first(
+    published: WarehouseResource, executed: list[tuple[Any, ...]]
+) -> None:
+    launch.main(["plan"])
+    assert [job for _, job, _ in executed] == ["refresh_releases"]
+
+
+@pytest.mark.parametrize("command", ["run", "ui"])
+def test_a_folder_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "file" / "home"))
+    assert f"{tmp_path}/file/home cannot be written" in fails_in_one_line(capsys, command)
+
+
+def test_a_calibration_prints_what_was_asked_for(
+    published: WarehouseResource, executed: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"estimator": "probe_calibrated", "scenario": name, "n_runs": 9, "n_found": 9, "false_findings": 0, "seed": 1}
+        for name in ("S1_committed", "S2a_committed")
+    ]
+    published.open().replace("calibration.recoveries", pl.DataFrame(rows))
+    assert launch.main(["calibrate", "--only", "S1_committed"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 3
+    assert told[2].startswith("probe_calibrated  S1_committed  9")
