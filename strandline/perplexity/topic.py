@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp
 
+from strandline.multiple_testing import adjusted_p_values
 from strandline.perplexity.differences import NORMAL_MAD, Floats, Ints
 from strandline.perplexity.random_streams import uniforms
 
@@ -199,16 +200,6 @@ def permutation_p_value(
     evidence = month_evidence(np.sum(z**2, axis=1)[None], zy, np.array([[yy]]), len(y), scale)
     statistic = logsumexp(evidence + np.log(weights), axis=1)
     return float((1 + np.count_nonzero(statistic[1:] >= statistic[0] - 1e-12)) / (replicates + 1))
-
-
-def adjusted_p_values(p_values: Floats) -> Floats:
-    """Benjamini-Hochberg q-values; NaN stays NaN and does not count as a test."""
-    q_values = np.full(len(p_values), np.nan)
-    tested = np.flatnonzero(~np.isnan(p_values))
-    order = tested[np.argsort(p_values[tested], kind="stable")]
-    raw = p_values[order] * len(order) / np.arange(1, len(order) + 1)
-    q_values[order] = np.minimum(np.minimum.accumulate(raw[::-1])[::-1], 1.0)
-    return q_values
 
 
 def topic_evidence(data: TopicSteps, fade: float) -> tuple[Floats, Floats, Floats]:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from strandline.multiple_testing import adjusted_p_values
 from strandline.perplexity.planted import planted_topics
 from strandline.perplexity.topic import (
-    adjusted_p_values,
     fit_months,
     month_evidence,
     permutation_p_value,
@@ -87,11 +87,6 @@ def test_identical_versions_share_their_evidence() -> None:
     evidence = month_evidence(zz, zy, yy, np.maximum(data.n_edits, 1)[:, None], 4.0)
     same = np.diff(world.distances, axis=1) == 0
     assert np.all(np.abs(np.diff(evidence, axis=1)[same]) < 1e-12)
-
-
-def test_q_values_are_benjamini_hochberg_and_skip_what_was_not_tested() -> None:
-    q_values = adjusted_p_values(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
-    assert np.allclose(q_values, [0.04, np.nan, 0.16 / 3, 0.16 / 3, 0.5], equal_nan=True)
 
 
 def test_a_common_month_is_learnt_from_the_topics() -> None:
