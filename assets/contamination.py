@@ -191,7 +191,7 @@ def estimated_plan(listed: BenchmarkListResource) -> str | None:
         return None
     title = f"contamination by {spec.benchmark}, where nothing is scored yet, a token taken as three characters"
     try:
-        return f"{title}\n{ContaminationResource().estimated(_read(spec, NetworkResource())).text()}"
+        return f"{title}\n{ContaminationResource().open().estimated(_read(spec, NetworkResource())).text()}"
     except (ValueError, FetchError) as error:
         return f"{title}\nno plan: {error}"
 

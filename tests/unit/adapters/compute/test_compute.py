@@ -26,7 +26,7 @@ def squarer(offset=0, fails_on=None, pause=0.0):
 
 
 def spec(**kwargs):
-    return WorkerSpec("tests.unit.test_compute:squarer", kwargs)
+    return WorkerSpec("tests.unit.adapters.compute.test_compute:squarer", kwargs)
 
 
 def tasks(numbers):

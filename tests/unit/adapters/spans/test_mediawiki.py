@@ -179,7 +179,7 @@ def test_a_page_that_no_parser_survives_is_a_row_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capped = mediawiki.SandboxedFunction
-    hostile = "tests.unit.test_spans_capped:spin_on"
+    hostile = "tests.unit.adapters.spans.test_sandbox:spin_on"
     monkeypatch.setattr(mediawiki, "SandboxedFunction", lambda target: capped(hostile, seconds=0.2))
     found = source(scripted("Some text."), tmp_path, "1", "2")
     assert [version.status for version in found] == ["unparsed", "unparsed"]

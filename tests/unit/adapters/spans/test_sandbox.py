@@ -9,7 +9,7 @@ import pytest
 
 from resources.spans.sandbox import SandboxedFunction
 
-HERE = "tests.unit.test_spans_capped"
+HERE = "tests.unit.adapters.spans.test_sandbox"
 
 
 def double(value: str) -> str:
