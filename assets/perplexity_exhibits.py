@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import polars as pl
 
+from assets.gates import FOLLOW
 from assets.pictures import picture
-from assets.tables import FOLLOW, key_of
+from assets.tables import key_of
 from resources.configured import WarehouseResource
 from resources.warehouse.store import Warehouse
 from strandline.perplexity import figures

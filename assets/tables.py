@@ -10,13 +10,9 @@ from typing import Any
 
 import dagster as dg
 
+from assets.gates import FOLLOW
 from assets.partitions import BY_MONTH, months
 from resources.warehouse.schema import Table, table
-
-FOLLOW = dg.AutomationCondition.eager().replace(
-    "any_deps_missing", dg.AutomationCondition.any_deps_missing().ignore(dg.AssetSelection.groups("spans"))
-)
-"""Rebuilt when what it is made from has changed. Months of documents that nobody asked for do not hold it back."""
 
 
 def key_of(name: str) -> dg.AssetKey:
