@@ -16,25 +16,20 @@ from assets.partitions import models, name_of
 from assets.tables import materialized, table_multi_asset
 from resources.configured import AskingResource, ModelListResource, WarehouseResource
 from resources.probe.rows import (
-    Reader,
     Recorder,
-    Run,
     boundary_changes,
-    chosen,
     current_run,
-    new_run,
-    read_calendar,
-    stored_boundaries,
+    plan_at_its_price,
+    run_for_settings,
     stored_rounds,
-    tool_version,
 )
 from strandline.models import ModelSpec
 from strandline.probe import RoundReply, StoredRound
 from strandline.probe.boundaries import date_run
 from strandline.probe.figures import probe_figure
 from strandline.probe.report import report
-from strandline.probe.runs import POLICIES, Settings, policy_for
-from strandline.probe.session import Budget, Plan, Policy, Session, Spent, plan, run_session
+from strandline.probe.runs import POLICIES, Settings
+from strandline.probe.session import Budget, Policy, Session, Spent, run_session
 
 ASKED = ["probe.runs", "probe.rounds", "probe.answers"]
 DATED = ["probe.posteriors", "probe.boundaries"]
@@ -71,8 +66,8 @@ def probe_answers(
     """Ask a model about dated releases, round by round, until the policy or a ceiling ends it."""
     store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
     budget = Budget(config.max_questions, config.max_tokens, config.max_cost)
-    run, policy, stored = standing(store, spec, Settings(config.policy, config.seed))
-    ahead = _plan(spec, policy, stored, budget).text()
+    run, policy, stored = run_for_settings(store, spec, Settings(config.policy, config.seed))
+    ahead = plan_at_its_price(spec, policy, stored, budget).text()
     context.log.info(f"plan for {spec.name}\n{ahead}")
     recorder = Recorder(store, run, stored)
     session = _ask(context, spec, asking, policy, recorder, budget)
@@ -83,26 +78,6 @@ def probe_answers(
         raise dg.Failure(f"{spec.name}: {session.reason}. What was answered is kept; run it again to go on.")
     for name in ASKED:
         yield materialized(name, run_id=run.run_id, plan=ahead, rounds=len(session.rounds), standing=session.reason)
-
-
-def standing(reader: Reader, spec: ModelSpec, settings: Settings) -> tuple[Run, Policy, list[StoredRound]]:
-    """The run that these settings mean for a model, its policy, and what it has asked so far."""
-    calendar = read_calendar(reader)
-    run = chosen(reader, new_run(spec, settings, calendar, tool_version()))
-    return run, policy_for(settings, calendar), stored_rounds(reader, run)
-
-
-def planned(reader: Reader, spec: ModelSpec, settings: Settings | None = None) -> Plan:
-    """What dating a model would take at most from here; asks and stores nothing."""
-    _, policy, stored = standing(reader, spec, settings or Settings())
-    return _plan(spec, policy, stored)
-
-
-def _plan(spec: ModelSpec, policy: Policy, stored: list[StoredRound], budget: Budget | None = None) -> Plan:
-    """The plan at the entry's price; weights that run here cost nothing a token."""
-    price = spec.cost_per_million_tokens if spec.backend == "openai" else 0.0
-    reply_tokens = spec.max_response_tokens if spec.ask == "chat" else 0
-    return plan(policy, stored, budget, reply_tokens=reply_tokens, price=price)
 
 
 def _ask(
@@ -152,18 +127,6 @@ def probe_boundaries(
     found = {b.estimator: b.label if b.status in b.label else f"{b.label} ({b.status})" for b in boundaries}
     yield materialized("probe.posteriors", run_id=run.run_id, positions=len(run.days), **shown)
     yield materialized("probe.boundaries", run_id=run.run_id, **found, **shown, **text)
-
-
-def stored_report(reader: Reader, model: str, *, with_rounds: bool = False) -> str | None:
-    """The report of a model's current run from stored rows; None where it has not been dated."""
-    run = current_run(reader, model)
-    rows = reader.query(
-        "select * from probe.boundaries where model = ? and run_id = ? order by estimator",
-        [model, run.run_id if run else ""],
-    )
-    if run is None or rows.is_empty():
-        return None
-    return report(run.header, stored_boundaries(rows), stored_rounds(reader, run), with_rounds=with_rounds)
 
 
 ASSETS = [probe_answers, probe_boundaries]

@@ -1,4 +1,4 @@
-"""Write what the warehouse knows about releases back into the committed facts: `python -m resources.committed_facts`.
+"""Write what the warehouse knows about releases back into the committed facts: `python -m console.committed_facts`.
 
 For maintainers, after the job `refresh_releases`. The files change only where the facts did.
 """

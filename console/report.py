@@ -3,11 +3,13 @@
 from typing import Any
 
 from assets.contamination import estimated_plan
-from assets.probe import planned, stored_report
+from console.plans import planned
 from console.summary import in_short
 from resources.configured import BenchmarkListResource
-from resources.warehouse.store import PublishedCopy, Warehouse
+from resources.probe.rows import current_run, stored_boundaries, stored_rounds
+from resources.warehouse.store import PublishedCopy, Reader, Warehouse
 from strandline.models import ModelSpec
+from strandline.probe.report import report
 
 
 def plan_text(store: Warehouse, spec: ModelSpec) -> str:
@@ -29,6 +31,18 @@ def full_report(copy: PublishedCopy, model: str) -> str:
         "CORPORA THAT WERE MINED": corpora(copy, model),
     }
     return "\n\n".join(f"{title}\n{'=' * len(title)}\n{text}" for title, text in sections.items() if text)
+
+
+def stored_report(reader: Reader, model: str, *, with_rounds: bool = False) -> str | None:
+    """The release probe's report of a model's current run from stored rows; None where it has not been dated."""
+    run = current_run(reader, model)
+    rows = reader.query(
+        "select * from probe.boundaries where model = ? and run_id = ? order by estimator",
+        [model, run.run_id if run else ""],
+    )
+    if run is None or rows.is_empty():
+        return None
+    return report(run.header, stored_boundaries(rows), stored_rounds(reader, run), with_rounds=with_rounds)
 
 
 def cutoffs(copy: PublishedCopy, model: str) -> str | None:

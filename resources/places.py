@@ -1,5 +1,7 @@
-"""Where things are: the project's root, and paths as users write them in settings."""
+"""Where things are: the project's root, paths as users write them in settings, and which version of it runs."""
 
+import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -8,3 +10,14 @@ ROOT = Path(__file__).resolve().parent.parent
 def rooted(path: str) -> Path:
     """A path as users write it, relative to the project's root unless absolute; ``~`` is the user's home."""
     return ROOT / Path(path).expanduser()
+
+
+def tool_version() -> str:
+    """Version of this product, with the commit where it runs from a git checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return version("strandline")
+    return f"{version('strandline')}+{done.stdout.strip()}"

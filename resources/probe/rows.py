@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
-from resources.places import ROOT
-from resources.warehouse.store import Change, Merge, Replace, Warehouse
+from resources.places import tool_version
+from resources.warehouse.store import Change, Merge, Reader, Replace, Warehouse
 from strandline.models import ModelSpec
 from strandline.probe import Answer, Question, RoundReply, StoredRound
 from strandline.probe.boundaries import Boundary, Mass, Rates
@@ -21,17 +19,10 @@ from strandline.probe.calendar import Calendar, build_calendar
 from strandline.probe.evidence import counted_flags
 from strandline.probe.modelclock import VARIANTS, answer_weights
 from strandline.probe.report import Header
-from strandline.probe.runs import Settings, run_id
-from strandline.probe.session import answered, spent
+from strandline.probe.runs import Settings, policy_for, run_id
+from strandline.probe.session import Budget, Plan, Policy, answered, plan, spent
 
 ANSWER_SCHEMA = {"answer": pl.String, "p_yes": pl.Float64, "weight": pl.Float64}
-
-
-class Reader(Protocol):
-    """Whatever answers a query: the warehouse or its published copy."""
-
-    def query(self, sql: str, params: Sequence[Any] | None = None) -> pl.DataFrame:
-        """The rows of one query."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +64,6 @@ def read_calendar(reader: Reader) -> Calendar:
     return build_calendar(rows.iter_rows(named=True))
 
 
-def tool_version() -> str:
-    """Version of this product, with the commit where it runs from a git checkout (M69)."""
-    try:
-        told = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return version("strandline")
-    return f"{version('strandline')}+{told.stdout.strip()}"
-
-
 def new_run(spec: ModelSpec, settings: Settings, calendar: Calendar, code_version: str) -> Run:
     """The run that these settings mean for a model, starting now."""
     asked = {
@@ -106,7 +86,7 @@ def new_run(spec: ModelSpec, settings: Settings, calendar: Calendar, code_versio
     )
 
 
-def chosen(reader: Reader, run: Run) -> Run:
+def resume_or_start(reader: Reader, run: Run) -> Run:
     """The run as it was started, where it was; chosen anew where another run was chosen since."""
     rows = reader.query("select * from probe.runs where model = ? and run_id = ?", [run.model, run.run_id])
     if rows.is_empty():
@@ -114,6 +94,22 @@ def chosen(reader: Reader, run: Run) -> Run:
     before = _run(rows.row(0, named=True))
     current = current_run(reader, run.model)
     return before if current == before else replace(before, chosen_at=run.chosen_at)
+
+
+def run_for_settings(reader: Reader, spec: ModelSpec, settings: Settings) -> tuple[Run, Policy, list[StoredRound]]:
+    """The run that these settings mean for a model, its policy, and what it has asked so far."""
+    calendar = read_calendar(reader)
+    run = resume_or_start(reader, new_run(spec, settings, calendar, tool_version()))
+    return run, policy_for(settings, calendar), stored_rounds(reader, run)
+
+
+def plan_at_its_price(
+    spec: ModelSpec, policy: Policy, stored: Sequence[StoredRound], budget: Budget | None = None
+) -> Plan:
+    """What finishing a run takes at most, at the entry's price; weights that run here cost nothing a token."""
+    price = spec.cost_per_million_tokens if spec.backend == "openai" else 0.0
+    reply_tokens = spec.max_response_tokens if spec.ask == "chat" else 0
+    return plan(policy, stored, budget, reply_tokens=reply_tokens, price=price)
 
 
 def current_run(reader: Reader, model: str) -> Run | None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 import polars as pl
@@ -55,6 +55,13 @@ def removal(table: str, where: Mapping[str, Any]) -> Replace:
 
 Change = Replace | Merge
 Params = Sequence[Any] | Mapping[str, Any] | None
+
+
+class Reader(Protocol):
+    """Whatever answers a query: the warehouse or its published copy."""
+
+    def query(self, sql: str, params: Params = None) -> pl.DataFrame:
+        """The rows of one query."""
 
 
 class Warehouse:

@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 
 from assets.partitions import key_for
-from assets.probe import ASSETS, planned, stored_report
+from assets.probe import ASSETS
 from assets.suites.probe import SUITES
+from console.plans import planned
+from console.report import stored_report
 from resources.probe.rows import current_run, stored_rounds
 from resources.warehouse.validation import validate
 from strandline.models.spec import parse_models
