@@ -121,7 +121,7 @@ def calibrate(options: argparse.Namespace) -> None:
         "share": options.share,
         "methods": chosen(options.methods or [], options.only),
     }
-    _execute("calibration on planted truth", "calibrate", None, {"ops": {"calibration_runs": {"config": config}}})
+    _execute("calibration on planted truth", "calibrate", None, {"ops": {"simulate_worlds": {"config": config}}})
     _published()
     rows = _published_copy().query(
         "select estimator, scenario, n_runs, n_found, coverage80, coverage95, rmse, median_width, false_findings, "

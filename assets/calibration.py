@@ -42,7 +42,7 @@ class CalibrationConfig(dg.Config):
 
 
 @table_asset("calibration.runs", kinds={"scipy"})
-def calibration_runs(
+def simulate_worlds(
     context: dg.AssetExecutionContext, config: CalibrationConfig, warehouse: WarehouseResource
 ) -> dg.MaterializeResult:
     """Run what is missing; a run is known by estimator, scenario and seed."""
@@ -56,7 +56,7 @@ def calibration_runs(
 
 
 @table_asset("calibration.recoveries", deps=["calibration.runs"], follows=True)
-def calibration_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult:
+def summarise_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Summarise the runs of each estimator and scenario."""
     store = warehouse.open()
     runs = store.query("select * from calibration.runs order by estimator, scenario, seed")
@@ -131,4 +131,4 @@ def _summary(estimator: str, scenario: str, group: pl.DataFrame) -> dict[str, ob
     }
 
 
-ASSETS = [calibration_runs, calibration_recoveries]
+ASSETS = [simulate_worlds, summarise_recoveries]

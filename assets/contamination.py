@@ -45,7 +45,7 @@ from strandline.contamination.verdict import judge
 
 
 @table_asset("contamination.benchmarks", partitions_def=benchmarks, code_version="1")
-def benchmark_table(
+def fetch_benchmark(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
     network: NetworkResource,
@@ -67,7 +67,7 @@ def benchmark_table(
 @table_asset(
     "contamination.order_checks", deps=["contamination.benchmarks"], partitions_def=benchmarks, code_version="2"
 )
-def order_checks(
+def check_order(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
     network: NetworkResource,
@@ -92,7 +92,7 @@ def order_checks(
     code_version="1",
     pool="model",
 )
-def order_logliks(
+def score_orders(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
     network: NetworkResource,
@@ -124,7 +124,7 @@ def order_logliks(
     partitions_def=model_by_benchmark,
     code_version="1",
 )
-def verdicts(
+def judge_orders(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, contamination: ContaminationResource
 ) -> Iterator[dg.MaterializeResult]:
     """Judge what has been scored, behind the order check; q-values are over all verdicts there are."""
@@ -230,4 +230,4 @@ def _failed(rows: list[dict[str, object]]) -> list[str]:
     return [str(row["check_name"]) for row in rows if row["status"] == "order_not_exchangeable"]
 
 
-ASSETS = [benchmark_table, order_checks, order_logliks, verdicts]
+ASSETS = [fetch_benchmark, check_order, score_orders, judge_orders]

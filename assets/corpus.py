@@ -32,7 +32,7 @@ DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
 
 
 @table_multi_asset(READ, partitions_def=corpora, code_version="1", kinds={"tantivy"})
-def corpus_shards(
+def index_shards(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
     corpus_list: CorpusListResource,
@@ -56,7 +56,7 @@ def corpus_shards(
     code_version="1",
     kinds={"rapidfuzz"},
 )
-def corpus_versions(
+def match_versions(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
     corpus_list: CorpusListResource,
@@ -78,7 +78,7 @@ def corpus_versions(
 @table_multi_asset(
     DOUBLED, deps=["corpus.corpora", "corpus.matches"], partitions_def=corpora, code_version="1", kinds={"numpy"}
 )
-def corpus_duplicates(
+def find_duplicate_pairs(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
     corpus_list: CorpusListResource,
@@ -154,4 +154,4 @@ def _replace(store: Warehouse, tables: Sequence[str], spec: CorpusSpec, frames: 
     store.write(*(Replace(table, frame, here) for table, frame in zip(tables, frames, strict=True)))
 
 
-ASSETS = [corpus_shards, corpus_versions, corpus_duplicates, *corpus_why.ASSETS]
+ASSETS = [index_shards, match_versions, find_duplicate_pairs, *corpus_why.ASSETS]

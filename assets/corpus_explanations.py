@@ -29,7 +29,7 @@ NO_MODEL = "none"
     code_version="1",
     kinds={"scipy"},
 )
-def corpus_explanations(
+def explain_cutoffs(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
 ) -> Iterator[dg.MaterializeResult]:
     """Split each resource's gap, compare its copies with every model's curve, and say so in a sentence."""
@@ -116,4 +116,4 @@ def _effective(store: Warehouse, model: str, resource: str) -> date | None:
     return found["month"][0] if found.height else None
 
 
-ASSETS = [corpus_explanations]
+ASSETS = [explain_cutoffs]

@@ -23,7 +23,7 @@ CORPORA = ROOT / "data" / "corpora.csv"
 
 
 @table_asset("models.models", code_version="1")
-def models_models(
+def read_models(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, model_list: ModelListResource
 ) -> dg.MaterializeResult:
     """Join ``data/models.yaml`` with the committed facts, and give every listed model its partition."""
@@ -35,7 +35,7 @@ def models_models(
 
 
 @table_asset("models.declared_cutoffs", code_version="1")
-def declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult:
+def judge_declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Judge every claim of ``data/declared_cutoffs.csv``; conflicting claims stay separate rows."""
     judged = judge(read_claims(CLAIMS), datetime.now(UTC).date())
     warehouse.open().replace(
@@ -51,7 +51,7 @@ def declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult:
 
 
 @table_asset("models.training_corpora", code_version="1")
-def training_corpora(warehouse: WarehouseResource) -> dg.MaterializeResult:
+def store_training_corpora(warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Table 1 of the paper and the corpora of its section 3.3; models with closed data are marked unverified."""
     rows = read_training_corpora(MIXES, CORPORA)
     warehouse.open().replace(
@@ -65,4 +65,4 @@ def _claim_row(judged: DeclaredCutoff) -> dict[str, object]:
     return asdict(judged) | {"flags": flags, "is_conflicting": "conflict" in judged.flags}
 
 
-ASSETS = [models_models, declared_cutoffs, training_corpora]
+ASSETS = [read_models, judge_declared_cutoffs, store_training_corpora]

@@ -41,7 +41,7 @@ class CurveConfig(dg.Config):
 
 
 @table_asset("perplexity.monthly_curves", deps=SCORED, partitions_def=models, code_version="1", follows=True)
-def monthly_curves(
+def average_months(
     context: dg.AssetExecutionContext, config: CurveConfig, warehouse: WarehouseResource
 ) -> dg.MaterializeResult:
     """The trimmed mean perplexity of every month of every resource that the model was scored on."""
@@ -57,7 +57,7 @@ def monthly_curves(
 @table_asset(
     "perplexity.reference_tests", deps=[*SCORED, "spans.texts"], partitions_def=models, code_version="1", follows=True
 )
-def reference_tests(
+def test_references(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
     model_list: ModelListResource,
@@ -84,7 +84,7 @@ def reference_tests(
     code_version="1",
     follows=True,
 )
-def effective_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
+def estimate_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Every estimator with every reference; a month is a finding only where the status says found."""
     store, model = warehouse.open(), name_of(context.partition_key)
     rows = cutoff_rows(model, _scored(store, model), _references(store, model))
@@ -105,7 +105,7 @@ def effective_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseRes
     code_version="1",
     follows=True,
 )
-def topic_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
+def estimate_topic_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Single topics of panel resources, with the reference that is reported for the resource."""
     store, model = warehouse.open(), name_of(context.partition_key)
     references = _references(store, model, only_usable=True)
@@ -182,4 +182,4 @@ def _counts(rows: pl.DataFrame) -> dict[str, object]:
     return counts
 
 
-ASSETS = [monthly_curves, reference_tests, effective_cutoffs, topic_cutoffs]
+ASSETS = [average_months, test_references, estimate_cutoffs, estimate_topic_cutoffs]

@@ -44,7 +44,7 @@ class ScoreConfig(dg.Config):
     code_version="1",
     pool="model",
 )
-def scores(
+def score_versions(
     context: dg.AssetExecutionContext,
     config: ScoreConfig,
     warehouse: WarehouseResource,
@@ -90,4 +90,4 @@ def _teller(context: dg.AssetExecutionContext, bar: tqdm) -> Callable[[Progress]
     return tell
 
 
-ASSETS = [scores]
+ASSETS = [score_versions]

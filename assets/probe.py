@@ -56,7 +56,7 @@ class DateConfig(dg.Config):
 @table_multi_asset(
     ASKED, deps=["releases.probe_items", "models.models"], partitions_def=models, code_version="1", pool="model"
 )
-def probe_answers(
+def ask_model(
     context: dg.AssetExecutionContext,
     config: AskConfig,
     warehouse: WarehouseResource,
@@ -109,7 +109,7 @@ def _ask(
 
 
 @table_multi_asset(DATED, deps=ASKED, partitions_def=models, code_version="1", follows=True)
-def probe_boundaries(
+def date_answers(
     context: dg.AssetExecutionContext, config: DateConfig, warehouse: WarehouseResource
 ) -> Iterator[dg.MaterializeResult]:
     """Date the answers of a model's current run with every estimator, show why, and what it does not mean."""
@@ -129,4 +129,4 @@ def probe_boundaries(
     yield materialized("probe.boundaries", run_id=run.run_id, **found, **shown, **text)
 
 
-ASSETS = [probe_answers, probe_boundaries]
+ASSETS = [ask_model, date_answers]

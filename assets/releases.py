@@ -60,7 +60,7 @@ class CalendarConfig(dg.Config):
 
 
 @table_multi_asset(["releases.sources", "releases.releases"], code_version="1")
-def sources_and_releases(
+def merge_releases(
     context: dg.AssetExecutionContext, config: RefreshConfig, warehouse: WarehouseResource, network: NetworkResource
 ) -> Iterator[dg.MaterializeResult]:
     """The committed facts, what earlier refreshes found, and, if asked for, what the registries say now."""
@@ -83,7 +83,7 @@ def sources_and_releases(
 
 
 @table_asset("releases.probe_items", deps=["releases.releases"], code_version="1", follows=True)
-def probe_items_table(config: CalendarConfig, warehouse: WarehouseResource) -> dg.MaterializeResult:
+def draw_probe_items(config: CalendarConfig, warehouse: WarehouseResource) -> dg.MaterializeResult:
     """A calendar of days, the releases of each, and a version beside each that never was."""
     store = warehouse.open()
     projects, releases = read_projects(facts_folder()), stored_releases(store)
@@ -116,5 +116,5 @@ def decoys_do_not_exist(warehouse: WarehouseResource) -> dg.AssetCheckResult:
     )
 
 
-ASSETS = [sources_and_releases, probe_items_table]
+ASSETS = [merge_releases, draw_probe_items]
 CHECKS = [decoys_do_not_exist]

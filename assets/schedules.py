@@ -9,7 +9,7 @@ daily_refresh = dg.ScheduleDefinition(
     job=refresh_releases,
     cron_schedule="17 4 * * *",
     execution_timezone="UTC",
-    run_config={"ops": {"releases_sources__releases_releases": {"config": {"refresh": True}}}},
+    run_config={"ops": {"merge_releases": {"config": {"refresh": True}}}},
     default_status=dg.DefaultScheduleStatus.STOPPED,
     description="Every day at 04:17 UTC; two refreshes of one day leave identical tables.",
 )

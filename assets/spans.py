@@ -31,7 +31,7 @@ class SpansConfig(dg.Config):
 
 
 @table_asset("spans.resources", code_version="1")
-def resources_table(
+def list_resources(
     warehouse: WarehouseResource, network: NetworkResource, span_list: SpanListResource
 ) -> dg.MaterializeResult:
     """The enabled resources of the settings file."""
@@ -50,7 +50,7 @@ def resources_table(
     code_version="1",
     kinds={"text"},
 )
-def documents(
+def fetch_documents(
     context: dg.AssetExecutionContext,
     config: SpansConfig,
     warehouse: WarehouseResource,
@@ -141,5 +141,5 @@ def no_contradictions(warehouse: WarehouseResource) -> dg.AssetCheckResult:
     )
 
 
-ASSETS = [resources_table, documents]
+ASSETS = [list_resources, fetch_documents]
 CHECKS = [no_contradictions]

@@ -3,16 +3,27 @@
 A table is declared once, in ``sql/schema``; an asset names the table and adds only how it is made.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from assets.gates import FOLLOW
-from assets.partitions import BY_MONTH, months
+from assets.partitions import BY_MONTH, months, rows_of
 from resources.warehouse.schema import Table, table
+from resources.warehouse.store import Warehouse
+
+OWNER = "team:strandline"
+"""Who answers for the tables in the UI; a deployment of its own replaces it by its team."""
+
+NEEDS = {"network": "true", "model": "true", "money": "where-the-endpoint-charges"}
+"""What making a table takes: servers of others, a model in memory or at an endpoint, and money for its answers."""
+
+READERS_COPY = "data/published/strandline.duckdb"
+"""Where people read the tables, relative to the project's root unless a deployment sets another place."""
 
 
 def key_of(name: str) -> dg.AssetKey:
@@ -28,6 +39,7 @@ def table_spec(
     code_version: str = "1",
     kinds: set[str] | None = None,
     follows: bool = False,
+    needs: Iterable[str] = (),
     made_by: str = "",
 ) -> dg.AssetSpec:
     """The specification of a declared table.
@@ -38,7 +50,8 @@ def table_spec(
         partitions_def: how it is partitioned.
         code_version: raise it when the meaning of the rows changes.
         kinds: labels beside ``duckdb``.
-        follows: rebuild it automatically whenever what it is made from has changed.
+        follows: rebuild it automatically whenever what it is made from has changed and has passed its checks.
+        needs: what making it takes, of ``NEEDS``; each is a tag by which assets can be selected in the UI.
         made_by: what the step does that makes it, as its docstring says.
     """
     declared = table(name)
@@ -51,7 +64,13 @@ def table_spec(
         code_version=code_version,
         partitions_def=partitions_def,
         automation_condition=FOLLOW if follows else None,
-        metadata={"dagster/table_name": name, "dagster/column_schema": column_schema(declared)},
+        owners=[OWNER],
+        tags={f"strandline/needs_{need}": NEEDS[need] for need in needs},
+        metadata={
+            "dagster/table_name": name,
+            "dagster/column_schema": column_schema(declared),
+            "dagster/uri": f"duckdb:{READERS_COPY}#{name}",
+        },
     )
 
 
@@ -83,14 +102,46 @@ def table_multi_asset(
     def decorate(function: Callable[..., Any]) -> dg.AssetsDefinition:
         made_by = " ".join((function.__doc__ or "").split())
         return dg.multi_asset(
-            name="__".join(names).replace(".", "_"),
+            name=function.__name__,
             specs=[table_spec(name, made_by=made_by, **spec) for name in names],
             backfill_policy=backfill_policy,
             pool=pool,
             retry_policy=retry_policy,
-        )(function)
+        )(_counted(function, spec.get("partitions_def")))
 
     return decorate
+
+
+def _counted(function: Callable[..., Any], partitions_def: dg.PartitionsDefinition | None) -> Callable[..., Any]:
+    """The step, whose results also say how many rows the table has, and the partition that was written."""
+
+    @wraps(function)
+    def step(*args: Any, **resources: Any) -> Iterator[Any]:
+        results = function(*args, **resources)
+        key = _written_partition(args)
+        for result in [results] if isinstance(results, dg.MaterializeResult) else results or ():
+            if isinstance(result, dg.MaterializeResult) and result.asset_key and "warehouse" in resources:
+                counts = row_counts(resources["warehouse"].open(), result.asset_key, rows_of(partitions_def, key))
+                result = result._replace(metadata={**counts, **(result.metadata or {})})
+            yield result
+
+    return step
+
+
+def row_counts(store: Warehouse, asset: dg.AssetKey, partition: Mapping[str, Any]) -> dict[str, int]:
+    """How many rows a table has, and those that a partition selects where there is one, under Dagster's own names."""
+    table_name = ".".join(asset.path)
+    condition = " and ".join(f"{column} is not distinct from ?" for column in partition) or "true"
+    rows, here = store.query(
+        f"select count(*), count(*) filter ({condition}) from {table_name}", list(partition.values())
+    ).row(0)
+    return {"dagster/row_count": rows} | ({"dagster/partition_row_count": here} if partition else {})
+
+
+def _written_partition(args: Sequence[Any]) -> str | None:
+    """The one partition of a step's run; None for a run of several, or of the whole table."""
+    context = args[0] if args and isinstance(args[0], dg.AssetExecutionContext) else None
+    return context.partition_key if context is not None and context.has_partition_key else None
 
 
 def column_schema(declared: Table) -> dg.TableSchema:

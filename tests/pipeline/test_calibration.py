@@ -6,7 +6,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from assets.calibration import calibration_recoveries
+from assets.calibration import summarise_recoveries
 from resources.configured import WarehouseResource
 
 
@@ -27,7 +27,7 @@ def test_a_summary_tells_coverage_of_all_runs_and_of_findings_and_counts_refusal
     dump += [run("dump", seed, 5.0, 20.0, 20.0, "flat") for seed in (5, 6)]
     none = [run("none", 3, None, 5.0, 1.0, "flat"), run("none", 4, None, 5.0, 1.0, "found")]
     store.merge("calibration.runs", pl.DataFrame(dump + none, infer_schema_length=None))
-    assert dg.materialize([calibration_recoveries], resources={"warehouse": warehouse}).success
+    assert dg.materialize([summarise_recoveries], resources={"warehouse": warehouse}).success
     with_truth, without = store.query("select * from calibration.recoveries order by scenario").rows(named=True)
     assert (with_truth["n_runs"], with_truth["n_found"], with_truth["seed"]) == (4, 2, 3)
     assert (with_truth["coverage95"], with_truth["coverage95_found"], with_truth["coverage80_found"]) == (

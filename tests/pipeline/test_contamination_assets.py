@@ -109,7 +109,7 @@ def test_named_statistics_stand_beside_the_verdict_and_q_values_over_all_of_them
 def test_the_report_is_a_picture_and_a_text(finished: tuple[House, Any]) -> None:
     _, runs = finished
     [event] = [
-        e for e in runs[2].asset_materializations_for_node("contamination_shard_tests__contamination_tests")
+        e for e in runs[2].asset_materializations_for_node("judge_orders")
         if e.asset_key == dg.AssetKey(["contamination", "tests"])
     ]  # fmt: skip
     assert Path(str(event.metadata["picture_file"].value)).is_file()

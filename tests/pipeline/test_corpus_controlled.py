@@ -89,7 +89,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
         key = key_for(name)
         instance.add_dynamic_partitions("models", [key])
         instance.add_dynamic_partitions("corpora", [key])
-        for assets in ([*scoring.ASSETS, perplexity.monthly_curves], corpus.ASSETS):
+        for assets in ([*scoring.ASSETS, perplexity.average_months], corpus.ASSETS):
             assert dg.materialize(assets, partition_key=key, resources=resources, instance=instance).success
     store = warehouse.open()
     return {name: _results(store, name, span.months) for name in REPEATS}
@@ -98,7 +98,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
 def _results(store, name: str, months: list[date]) -> dict[str, object]:
     why = store.query("select * from corpus.explanations where corpus = ? and model = ?", [name, name])
     curve = store.query(
-        "select relative_perplexity as v from perplexity.monthly_curves where model = ? order by month", [name]
+        "select relative_perplexity as v from perplexity.average_months where model = ? order by month", [name]
     )
     counts = store.query(
         "select subcorpus, month, weight from corpus.version_counts where corpus = ? and method = 'edit_distance'",

@@ -77,7 +77,7 @@ def test_numpy_and_polars_scalars_dates_and_lists_become_metadata(tmp_path: Path
 
     result = dg.materialize([resources_table], resources={"warehouse": store(tmp_path)})
     assert result.success
-    metadata = result.asset_materializations_for_node("spans_resources")[0].metadata
+    metadata = result.asset_materializations_for_node("resources_table")[0].metadata
     assert metadata["i64"].value == 3
     assert metadata["many"].value == [1.0, "2024-01-01", None]
     assert "nothing" not in metadata

@@ -38,7 +38,7 @@ location = build_definitions(
 )
 with dg.DagsterInstance.get() as instance:
     add(instance, models, ["house/planted"])
-    config = {"ops": {"probe_runs__probe_rounds__probe_answers": {"config": {"max_questions": 60}}}}
+    config = {"ops": {"ask_model": {"config": {"max_questions": 60}}}}
     done = location.get_job_def("date_models").execute_in_process(
         instance=instance, partition_key=key_for("house/planted"), run_config=config, raise_on_error=False
     )

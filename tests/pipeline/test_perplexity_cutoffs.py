@@ -151,7 +151,7 @@ def test_a_resource_older_than_advertised_is_a_warning_and_resources_are_compare
     assert "9 months older" in warnings["warning"][0]
     answer = store.query("select is_cutoff_the_same from perplexity.cutoff_agreement").item()
     assert answer == "no: resources end at different times, from 2021-09 to 2022-02"
-    shown = result.asset_materializations_for_node("perplexity_effective_cutoffs")[0].metadata
+    shown = result.asset_materializations_for_node("estimate_cutoffs")[0].metadata
     assert len(shown["warnings"].value) == 2
 
 
@@ -174,7 +174,7 @@ def test_a_model_without_scores_fails_with_what_to_do(house: dict[str, object]) 
     store_span(store_of(house), written_span())
     result = run(house)
     assert not result.success
-    failure = result.failure_data_for_node("perplexity_monthly_curves")
+    failure = result.failure_data_for_node("average_months")
     assert "materialize perplexity.scores" in str(failure)
 
 
@@ -190,7 +190,7 @@ def test_documents_that_all_begin_later_fail_with_the_setting_to_change_and_hold
     store.merge("spans.revisions", fresh)
     result = run(house)
     assert not result.success
-    assert "begin `months` in data/spans.yaml later" in str(result.failure_data_for_node("perplexity_monthly_curves"))
+    assert "begin `months` in data/spans.yaml later" in str(result.failure_data_for_node("average_months"))
     curves = pl.DataFrame({"resource": ["a", "a", "b"], "n_documents": [0, 0, 3]})
     kept, why = perplexity._with_documents(curves)
     assert kept["resource"].to_list() == ["b"]

@@ -8,7 +8,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from assets.perplexity_scores import scores
+from assets.perplexity_scores import score_versions
 from resources.configured import ComputeResource, ModelListResource, WarehouseResource
 from resources.perplexity import scoring as text_scoring
 from resources.perplexity import worker as scoring_worker
@@ -60,13 +60,13 @@ def materialize(house, config=None):
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("models", [partition_key(NAME)])
         done = dg.materialize(
-            [scores],
+            [score_versions],
             partition_key=partition_key(NAME),
             instance=instance,
             resources={"warehouse": warehouse, "model_list": model_list, "compute": ComputeResource(workers=2)},
-            run_config={"ops": {"perplexity_scores": {"config": config or {}}}},
+            run_config={"ops": {"score_versions": {"config": config or {}}}},
         )
-        return done.asset_materializations_for_node("perplexity_scores")[0].metadata
+        return done.asset_materializations_for_node("score_versions")[0].metadata
 
 
 def test_every_distinct_text_gets_a_row_equal_to_a_plain_forward_pass(house):

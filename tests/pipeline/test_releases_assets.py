@@ -35,7 +35,7 @@ def run(
     folder: Path, network: NetworkResource | None = None, config: dict[str, Any] | None = None, judged: bool = False
 ) -> Any:
     store = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
-    ops = {"releases_sources__releases_releases": {"config": config or {}}}
+    ops = {"merge_releases": {"config": config or {}}}
     judges = [*checks(family.ASSETS, SUITES), *family.CHECKS] if judged else family.CHECKS
     result = dg.materialize(
         [*family.ASSETS, *judges],
@@ -144,7 +144,7 @@ def test_a_source_that_fails_is_named_and_leaves_the_rest(
     assert (row[0], row[2]) == ("unreachable", 20)
     assert "HTTP 500" in row[1]
     assert store.query("select count(*) as n from releases.releases where project = 'P3'").item() == 20
-    metadata = result.asset_materializations_for_node("releases_sources__releases_releases")[0].metadata
+    metadata = result.asset_materializations_for_node("merge_releases")[0].metadata
     assert metadata["failing"].value[0].startswith("P3: ")
     assert metadata["statuses"].value == {"ok": 6, "unreachable": 1}
 

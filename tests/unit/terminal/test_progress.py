@@ -15,7 +15,8 @@ from console import progress
 
 SLEEPER = """
 import time, dagster as dg
-from assets import progress
+from assets import loggers
+from console import progress
 
 @dg.op
 def working(context):

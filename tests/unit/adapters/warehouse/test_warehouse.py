@@ -136,7 +136,7 @@ import random, sys
 from pathlib import Path
 import polars as pl
 from resources.warehouse.store import Warehouse
-from tests.unit.test_warehouse import mixed
+from tests.unit.adapters.warehouse.test_warehouse import mixed
 folder = Path(sys.argv[1])
 store = Warehouse(folder / "w.duckdb", folder / "p.duckdb")
 frame = mixed().sample(fraction=1, shuffle=True, seed=int(sys.argv[2]))
@@ -189,7 +189,7 @@ WRITE_FOR_EVER = """
 import sys
 from pathlib import Path
 from resources.warehouse.store import Warehouse
-from tests.unit.test_warehouse import scores
+from tests.unit.adapters.warehouse.test_warehouse import scores
 folder = Path(sys.argv[1])
 store = Warehouse(folder / "strandline.duckdb", folder / "p.duckdb")
 batch = int(sys.argv[2]) * 1000
@@ -221,7 +221,7 @@ WRITE_SOME = """
 import sys
 from pathlib import Path
 from resources.warehouse.store import Warehouse
-from tests.unit.test_warehouse import scores
+from tests.unit.adapters.warehouse.test_warehouse import scores
 folder = Path(sys.argv[1])
 store = Warehouse(folder / "strandline.duckdb", folder / "published" / "strandline.duckdb")
 for batch in range(15):
