@@ -149,9 +149,8 @@ def judge_orders(
     if (merge := q_values(store)) is not None:
         store.write(merge)
     text, figure = verdict.summary(), published_among_shuffled(verdict, shards)
-    shown = pictures.picture(figure, "contamination", context.partition_key) | pictures.report_text(
-        text, "contamination", context.partition_key
-    )
+    place, folder = ("contamination", context.partition_key), warehouse.reports_folder()
+    shown = pictures.picture(figure, *place, folder=folder) | pictures.report_text(text, *place, folder=folder)
     yield materialized("contamination.shard_tests", shards=len(each))
     yield materialized("contamination.tests", shown, verdict=verdict.verdict, ln_p=verdict.log_p, reason=verdict.reason)
 

@@ -51,7 +51,7 @@ def fig7(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.
         resource: _stacked(store, corpus, resource, group)
         for resource, group in _counts(store, corpus, "edit_distance")
     }
-    return _shown(context, "fig7", figures)
+    return _shown(context, warehouse, "fig7", figures)
 
 
 @dg.asset(
@@ -70,7 +70,7 @@ def fig8(
         resource: _behind_curves(store, spec, resource, group)
         for resource, group in _counts(store, spec.corpus, "ngram")
     }
-    return _shown(context, "fig8", figures)
+    return _shown(context, warehouse, "fig8", figures)
 
 
 @dg.asset(
@@ -100,8 +100,9 @@ def duplicate_tables(
         if chosen.is_empty():
             shown.append("none found")
     page = f'<!doctype html><meta charset="utf-8"><title>Duplicates in {escape(spec.corpus)}</title>{"".join(html)}'
-    coloured = report_text(page, "corpus", context.partition_key, "duplicates", ending="html")
-    plain = report_text("\n\n".join(shown), "corpus", context.partition_key, "duplicates", ending="md")
+    place, folder = ("corpus", context.partition_key, "duplicates"), warehouse.reports_folder()
+    coloured = report_text(page, *place, folder=folder, ending="html")
+    plain = report_text("\n\n".join(shown), *place, folder=folder, ending="md")
     return dg.MaterializeResult(metadata={**plain, "coloured_page": coloured["report_file"]})
 
 
@@ -111,10 +112,13 @@ def _counts(store: Warehouse, corpus: str, method: str) -> list[tuple[str, pl.Da
     return [(str(resource), group) for (resource,), group in counts.group_by(["resource"], maintain_order=True)]
 
 
-def _shown(context: dg.AssetExecutionContext, name: str, figures: Mapping[str, "Figure"]) -> dg.MaterializeResult:
+def _shown(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource, name: str, figures: Mapping[str, "Figure"]
+) -> dg.MaterializeResult:
     metadata: dict[str, dg.MetadataValue] = {}
     for resource, figure in figures.items():
-        shown = picture(figure, "corpus", context.partition_key, f"{name}_{resource}")
+        place = ("corpus", context.partition_key, f"{name}_{resource}")
+        shown = picture(figure, *place, folder=warehouse.reports_folder())
         metadata |= {f"{key}_{resource}": value for key, value in shown.items()}
     return dg.MaterializeResult(metadata=storable(metadata))
 

@@ -50,7 +50,9 @@ def average_months(
     if rows.is_empty():
         raise dg.Failure(left_out, allow_retries=False)
     store.replace("perplexity.monthly_curves", rows, {"model": model})
-    shown = picture(model_curves(model, curve_lines(rows)), "curves", context.partition_key)
+    shown = picture(
+        model_curves(model, curve_lines(rows)), "curves", context.partition_key, folder=warehouse.reports_folder()
+    )
     return materialized("perplexity.monthly_curves", shown, **_counts(rows), points=rows.height, left_out=left_out)
 
 

@@ -119,7 +119,10 @@ def exhibit_asset(exhibit: Exhibit) -> dg.AssetsDefinition:
         automation_condition=FOLLOW,
     )
     def drawn(warehouse: WarehouseResource) -> dg.MaterializeResult:
-        return dg.MaterializeResult(metadata=picture(exhibit.draw(warehouse.open()), "exhibits", exhibit.name))
+        figure = exhibit.draw(warehouse.open())
+        return dg.MaterializeResult(
+            metadata=picture(figure, "exhibits", exhibit.name, folder=warehouse.reports_folder())
+        )
 
     return drawn
 

@@ -1,4 +1,4 @@
-"""Pictures of results: shown beside an asset in the UI, and saved as files under ``data/reports``.
+"""Pictures of results: shown beside an asset in the UI, and saved as files in the warehouse's reports folder.
 
 Drawing belongs to the ``figures`` module of each method.
 """
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from resources.places import ROOT
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-REPORTS = ROOT / "data" / "reports"
 SHOWN_WIDTH = 110
+"""Characters of a report's line in the UI: a judgement, so that a line needs no scrolling and few lines are broken."""
 
 
-def picture(figure: "Figure", *parts: str, folder: Path | None = None, dpi: int = 100) -> dict[str, dg.MetadataValue]:
+def picture(figure: "Figure", *parts: str, folder: Path, dpi: int = 100) -> dict[str, dg.MetadataValue]:
     """Save a figure and return the metadata that shows it.
 
     Args:
         figure: a matplotlib figure; it is not closed here, as figures made without pyplot need no closing.
         parts: folder and file name without ending, such as ``"probe", partition_key``.
-        folder: where reports are kept; ``data/reports`` unless given.
+        folder: where reports are kept.
         dpi: dots an inch; the picture travels inside the event log, so keep it small.
     """
     buffer = BytesIO()
@@ -40,7 +38,7 @@ def picture(figure: "Figure", *parts: str, folder: Path | None = None, dpi: int 
     }
 
 
-def report_text(text: str, *parts: str, folder: Path | None = None, ending: str = "txt") -> dict[str, dg.MetadataValue]:
+def report_text(text: str, *parts: str, folder: Path, ending: str = "txt") -> dict[str, dg.MetadataValue]:
     """Save a text report and return the metadata that shows it word for word."""
     file = _file(folder, parts, ending)
     file.write_text(text, encoding="utf-8")
@@ -57,9 +55,9 @@ def _wrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def _file(folder: Path | None, parts: tuple[str, ...], ending: str) -> Path:
+def _file(folder: Path, parts: tuple[str, ...], ending: str) -> Path:
     """Where a report is saved; the bar between the dimensions of a partition key is no character for a file name."""
     *folders, name = (part.replace("|", "__") for part in parts)
-    file = (folder or REPORTS).joinpath(*folders, f"{name}.{ending}")
+    file = folder.joinpath(*folders, f"{name}.{ending}")
     file.parent.mkdir(parents=True, exist_ok=True)
     return file

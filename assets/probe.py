@@ -121,9 +121,9 @@ def date_answers(
     dated = [date_run(name, run.calendar, stored, seed=run.settings.seed) for name in config.estimators]
     boundaries, masses = [b for b, _ in dated], [m for _, m in dated]
     store.write(*boundary_changes(run, boundaries, masses))
-    place = ("probe", context.partition_key)
-    shown = pictures.picture(probe_figure(model, boundaries, masses, stored), *place)
-    text = pictures.report_text(report(run.header, boundaries, stored), *place)
+    place, folder = ("probe", context.partition_key), warehouse.reports_folder()
+    shown = pictures.picture(probe_figure(model, boundaries, masses, stored), *place, folder=folder)
+    text = pictures.report_text(report(run.header, boundaries, stored), *place, folder=folder)
     found = {b.estimator: b.label if b.status in b.label else f"{b.label} ({b.status})" for b in boundaries}
     yield materialized("probe.posteriors", run_id=run.run_id, positions=len(run.days), **shown)
     yield materialized("probe.boundaries", run_id=run.run_id, **found, **shown, **text)

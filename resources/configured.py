@@ -39,15 +39,23 @@ from strandline.yaml_text import read_yaml
 
 
 class WarehouseResource(dg.ConfigurableResource):
-    """The warehouse file and the copy that people read; relative paths start at the project's root."""
+    """Where results are kept: the warehouse file, the copy that people read, and pictures and reports as files.
+
+    Relative paths start at the project's root.
+    """
 
     path: str = "data/warehouse/strandline.duckdb"
     published: str = "data/published/strandline.duckdb"
+    reports: str = "data/reports"
     patience_seconds: float = 300.0
 
     def open(self) -> Warehouse:
         """The plain warehouse; no connection is opened yet."""
         return Warehouse(rooted(self.path), rooted(self.published), self.patience_seconds)
+
+    def reports_folder(self) -> Path:
+        """Where pictures and reports are saved as files."""
+        return rooted(self.reports)
 
 
 class ModelListResource(dg.ConfigurableResource):

@@ -57,7 +57,9 @@ class House:
         self.list_models(HERE)
         self.instance = dg.DagsterInstance.ephemeral()
         add(self.instance, models, [MODEL])
-        self.warehouse = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+        self.warehouse = WarehouseResource(
+            path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+        )
         self.store = self.warehouse.open()
         self.list_benchmarks(files)
 

@@ -44,7 +44,9 @@ class House:
         (folder / "models.yaml").write_text(self.listed, encoding="utf-8")
         self.instance = dg.DagsterInstance.ephemeral()
         add(self.instance, models, [model])
-        self.warehouse = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+        self.warehouse = WarehouseResource(
+            path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+        )
         self.store = self.warehouse.open()
         self.store.replace("releases.probe_items", item_rows(calendar))
 

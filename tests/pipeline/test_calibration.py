@@ -12,7 +12,9 @@ from resources.configured import WarehouseResource
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> WarehouseResource:
-    return WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"))
+    return WarehouseResource(
+        path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
+    )
 
 
 def run(scenario: str, seed: int, truth: float | None, estimate: float, half: float, status: str) -> dict[str, object]:

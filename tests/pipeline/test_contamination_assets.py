@@ -1,6 +1,5 @@
 """Contamination through Dagster: verdicts on planted memories, resumed runs, gates, and bad input in clear words."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +39,18 @@ def said(result: dg.ExecuteInProcessResult) -> str:
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
+def house(tmp_path: Path) -> House:
     return House(tmp_path, FILES, order_permutations=199)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, list[dg.ExecuteInProcessResult]]]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[House, list[dg.ExecuteInProcessResult]]:
     """A house in which a remembered and a clean benchmark were tested, with all checks."""
     folder = tmp_path_factory.mktemp("finished")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("assets.pictures.REPORTS", folder / "reports")
-        house = House(folder, FILES, order_permutations=199)
-        runs = [house.read(name, checked=True) for name in ("known", "clean")]
-        runs += [house.score(name, Scripted(remembers(KNOWN)), checked=True) for name in ("known", "clean")]
-        yield house, runs
+    house = House(folder, FILES, order_permutations=199)
+    runs = [house.read(name, checked=True) for name in ("known", "clean")]
+    runs += [house.score(name, Scripted(remembers(KNOWN)), checked=True) for name in ("known", "clean")]
+    return house, runs
 
 
 def test_a_remembered_order_is_found_and_a_clean_one_is_not(finished: tuple[House, Any]) -> None:

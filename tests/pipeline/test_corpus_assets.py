@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import polars as pl
 import pytest
 import yaml
 
-from assets import corpus, corpus_exhibits, pictures
+from assets import corpus, corpus_exhibits
 from assets.asset_checks import judge
 from assets.partitions import corpora, key_for
 from assets.suites.corpus import SUITES
@@ -81,7 +80,9 @@ def make_world(tmp_path: Path) -> dict[str, object]:
     }
     (tmp_path / "corpora.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     found = {
-        "warehouse": WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb")),
+        "warehouse": WarehouseResource(
+            path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
+        ),
         "compute": ComputeResource(workers=1),
         "corpus_list": CorpusListResource(path=str(tmp_path / "corpora.yaml"), cache_dir=str(tmp_path / "cache")),
     }
@@ -94,20 +95,13 @@ def world(tmp_path: Path) -> dict[str, object]:
     return make_world(tmp_path)
 
 
-def reports_in(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    patch.setattr(pictures.picture, "__kwdefaults__", {"folder": folder, "dpi": 60})
-    patch.setattr(pictures.report_text, "__kwdefaults__", {"folder": folder, "ending": "txt"})
-
-
 @pytest.fixture(scope="module")
-def mined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, object], Path]]:
+def mined(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], Path]:
     """A corpus that is mined once, for tests that only read."""
     folder = tmp_path_factory.mktemp("mined")
     world = make_world(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        reports_in(patch, folder / "reports")
-        assert materialize(world, [*corpus.ASSETS, *corpus_exhibits.ASSETS]).success
-        yield world, folder
+    assert materialize(world, [*corpus.ASSETS, *corpus_exhibits.ASSETS]).success
+    return world, folder
 
 
 def materialize(world: dict[str, object], assets: list[dg.AssetsDefinition]) -> dg.ExecuteInProcessResult:
@@ -194,8 +188,7 @@ def test_a_file_that_cannot_be_reached_is_a_row_and_the_rest_is_mined(world, tmp
     ]
 
 
-def test_an_empty_corpus_has_no_rows_and_fails_its_check(world, tmp_path, monkeypatch):
-    reports_in(monkeypatch, tmp_path / "reports")
+def test_an_empty_corpus_has_no_rows_and_fails_its_check(world, tmp_path):
     for file in tmp_path.glob("*.jsonl"):
         file.write_bytes(b"")
     assert materialize(world, [*corpus.ASSETS, *corpus_exhibits.ASSETS]).success

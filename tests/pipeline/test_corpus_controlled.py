@@ -75,7 +75,9 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
     settings = [write_corpus(folder / name, span, repeats) for name, repeats in REPEATS.items()]
     (folder / "models.yaml").write_text(yaml.safe_dump({"models": models}))
     (folder / "corpora.yaml").write_text(yaml.safe_dump({"corpora": settings}))
-    warehouse = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+    warehouse = WarehouseResource(
+        path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+    )
     store_span(warehouse.open(), span)
     resources = {
         "warehouse": warehouse,

@@ -48,7 +48,9 @@ class House:
                 dg.define_asset_job("second", second),
             ],
             resources={
-                "warehouse": WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+                "warehouse": WarehouseResource(
+                    path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+                )
             },
         )
         self.instance = dg.DagsterInstance.ephemeral()

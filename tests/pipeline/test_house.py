@@ -17,7 +17,9 @@ from resources.warehouse.validation import Expect
 
 
 def store(folder: Path) -> WarehouseResource:
-    return WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+    return WarehouseResource(
+        path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+    )
 
 
 RESOURCE = {"resource": "r", "kind": "panel", "max_tokens": 512}

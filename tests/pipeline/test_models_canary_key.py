@@ -23,16 +23,16 @@ CALENDAR = synthetic_calendar(120, seed=8)
 CHILD = """
 import sys
 from pathlib import Path
-import assets.pictures
 import dagster as dg
 from assets.partitions import add, key_for, models
 from definitions import build_definitions
 from resources.configured import AskingResource, ModelListResource, WarehouseResource
 
 folder = Path(sys.argv[1])
-assets.pictures.REPORTS = folder / "reports"
+kept = {"path": "w.duckdb", "published": "published.duckdb", "reports": "reports"}
+warehouse = WarehouseResource(**{name: str(folder / place) for name, place in kept.items()})
 location = build_definitions(
-    warehouse=WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "published.duckdb")),
+    warehouse=warehouse,
     model_list=ModelListResource(path=str(folder / "models.yaml")),
     asking=AskingResource(first_wait=0.01),
 )
@@ -44,7 +44,7 @@ with dg.DagsterInstance.get() as instance:
     )
     for event in done.all_events:
         print(event)
-WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "published.duckdb")).open().publish()
+warehouse.open().publish()
 sys.exit(0 if done.success else 3)
 """
 

@@ -26,7 +26,9 @@ def run(
 ) -> tuple[dg.ExecuteInProcessResult, Warehouse]:
     """Materialize the model tables and run their checks."""
     (folder / "models.yaml").write_text(text, encoding="utf-8")
-    store = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+    store = WarehouseResource(
+        path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+    )
     resources: dict[str, Any] = {"warehouse": store, "model_list": ModelListResource(path=str(folder / "models.yaml"))}
     result = dg.materialize(
         [*ASSETS, *checks(ASSETS, SUITES)], resources=resources, instance=instance, raise_on_error=False

@@ -26,7 +26,9 @@ TRUTH = 15
 def house(tmp_path: Path) -> dict[str, object]:
     (tmp_path / "models.yaml").write_text(LISTED)
     return {
-        "warehouse": WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb")),
+        "warehouse": WarehouseResource(
+            path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
+        ),
         "model_list": ModelListResource(path=str(tmp_path / "models.yaml")),
         "references": ReferenceResource(path=str(tmp_path / "references.yaml")),
     }

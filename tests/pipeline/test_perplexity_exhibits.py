@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from assets import perplexity_exhibits as exhibits
-from assets import pictures
 from assets.partitions import key_for
 from resources.configured import WarehouseResource
 from resources.warehouse.store import Warehouse
@@ -29,9 +28,10 @@ FAMILY = {"Gemma": "Gemma"}
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WarehouseResource:
-    monkeypatch.setattr(pictures.picture, "__kwdefaults__", {"folder": tmp_path / "reports", "dpi": 60})
-    return WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"))
+def house(tmp_path: Path) -> WarehouseResource:
+    return WarehouseResource(
+        path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
+    )
 
 
 def filled(store: Warehouse) -> None:

@@ -43,7 +43,9 @@ def dated(kind: str, folder: Path) -> dict[str, object]:
     train(training_texts(kind, span), WORDS, folder / "model", steps=70)
     listed = folder / "models.yaml"
     listed.write_text(f"models:\n  - name: tiny\n    backend: transformers\n    source: folder:{folder / 'model'}\n")
-    warehouse = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+    warehouse = WarehouseResource(
+        path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+    )
     store = warehouse.open()
     store_span(store, span)
     instance = dg.DagsterInstance.ephemeral()

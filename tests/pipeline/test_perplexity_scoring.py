@@ -50,7 +50,9 @@ def house(tmp_path):
     folder = saved_tiny_model(tmp_path / "tiny", "llama")
     listed = tmp_path / "models.yaml"
     listed.write_text(f"models:\n  - name: {NAME}\n    backend: transformers\n    source: folder:{folder}\n")
-    warehouse = WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"))
+    warehouse = WarehouseResource(
+        path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
+    )
     filled(warehouse.open(), MONTHS[:3])
     return warehouse, ModelListResource(path=str(listed))
 

@@ -1,6 +1,5 @@
 """The probe through Dagster: a planted cutoff is dated, an interrupted run resumes, and nothing is asked twice."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -34,8 +33,7 @@ def calendar() -> Calendar:
 
 
 @pytest.fixture
-def house(tmp_path: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> House:
-    monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
+def house(tmp_path: Path, calendar: Calendar) -> House:
     return House(tmp_path, calendar, MODEL, ENTRY)
 
 
@@ -50,12 +48,10 @@ class Dated:
 
 
 @pytest.fixture(scope="module")
-def dated(tmp_path_factory: pytest.TempPathFactory, calendar: Calendar) -> Iterator[Dated]:
+def dated(tmp_path_factory: pytest.TempPathFactory, calendar: Calendar) -> Dated:
     folder, cutoff = tmp_path_factory.mktemp("dated"), calendar.days[150]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("assets.pictures.REPORTS", folder / "reports")
-        house, asker = House(folder, calendar, MODEL, ENTRY), ScriptedAsker(knows_until(cutoff))
-        yield Dated(house, asker, house.date(asker, checked=True), cutoff)
+    house, asker = House(folder, calendar, MODEL, ENTRY), ScriptedAsker(knows_until(cutoff))
+    return Dated(house, asker, house.date(asker, checked=True), cutoff)
 
 
 def test_a_planted_cutoff_lies_in_the_reported_interval(dated: Dated) -> None:

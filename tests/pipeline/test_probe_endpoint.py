@@ -42,7 +42,6 @@ def test_faults_change_neither_the_result_nor_how_often_a_question_is_asked(
     tmp_path: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRANDLINE_CANARY", CANARY)
-    monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
     cutoff = calendar.days[150]
     with server(calendar, cutoff) as calm:
         undisturbed = house(tmp_path / "calm", calendar, calm.base_url)
@@ -63,7 +62,6 @@ def test_a_dead_endpoint_is_named_and_a_live_one_takes_over_without_repeats(
     tmp_path: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRANDLINE_CANARY", CANARY)
-    monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
     impatient = AskingResource(attempts=2, first_wait=0.01, longest_wait=0.1, timeout=5.0)
     faults = [*[None] * 5, *["500"] * 2]
     with server(calendar, calendar.days[150], faults=faults) as served:
@@ -81,7 +79,6 @@ def test_the_key_is_found_in_no_file_table_log_or_event_even_after_a_refusal(
     tmp_path: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STRANDLINE_CANARY", CANARY)
-    monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
     with server(calendar, calendar.days[150], faults=[None, None, "401"]) as served:
         made = house(tmp_path / "one", calendar, served.base_url)
         results = [made.date(PATIENT, max_questions=90), made.date(PATIENT, max_questions=90)]

@@ -65,7 +65,9 @@ def materialized(
     entry = {"resource": "factbook", "source": "git", "months": {"first": "2021-01", "last": "2022-12"}}
     settings = {"spans": [{**entry, "options": {"repository": address, "patterns": ["pages/*.md"]}}]}
     (folder / "spans.yaml").write_text(yaml.safe_dump(settings))
-    store = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+    store = WarehouseResource(
+        path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+    )
     result = dg.materialize(
         [*ASSETS, *CHECKS, *checks(ASSETS, SUITES)],
         resources={

@@ -59,7 +59,9 @@ class House:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.instance = dg.DagsterInstance.ephemeral()
-        self.warehouse = WarehouseResource(path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"))
+        self.warehouse = WarehouseResource(
+            path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
+        )
         self.settle(TOPICS)
 
     @property

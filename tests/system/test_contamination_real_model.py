@@ -19,14 +19,12 @@ CHILD = """
 import json
 import sys
 from pathlib import Path
-import assets.pictures
 import resources.contamination.order_scoring
 from resources.configured import ModelListResource
 from resources.configured import OrderScoringResource
 from tests.fakes import contamination_house as fakes
 
 folder = Path(sys.argv[1])
-assets.pictures.REPORTS = folder / "reports"
 resources.contamination.order_scoring.COMMIT_SECONDS = 0.0
 fakes.MODEL = "SmolLM2-135M-Instruct"
 texts = json.loads((folder / "texts.json").read_text())

@@ -36,7 +36,9 @@ def http(tmp_path: Path) -> Http:
 def test_installed_readmes_are_dated_to_the_months_of_their_version(http: Http, tmp_path: Path) -> None:
     now = datetime.now(UTC)
     months = reached(month_range(now.date().replace(year=now.year - 2, day=1), now.date()), 1, now)
-    warehouse = WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"))
+    warehouse = WarehouseResource(
+        path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
+    )
     store = warehouse.open()
     span = Span("readme", "readme", "panel", months, 512, topics=PACKAGES)
     refresh(store, span, ReadmeSource(http, tmp_path), months, now)

@@ -96,10 +96,7 @@ def test_a_few_questions_get_a_readable_reply(served: Served) -> None:
     assert reply.usage["parameters"]["temperature"] == 0.0
 
 
-def test_a_round_goes_end_to_end_and_what_the_model_does_not_answer_is_missing(
-    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("assets.pictures.REPORTS", tmp_path / "reports")
+def test_a_round_goes_end_to_end_and_what_the_model_does_not_answer_is_missing(served: Served, tmp_path: Path) -> None:
     entry = (
         f"{{name: {MODEL}, backend: openai, source: '{served.base_url}', served_name: '{served.name}', "
         "provider: loopback, max_response_tokens: 16}"

@@ -21,8 +21,6 @@ from strandline.probe.calendar import synthetic_calendar
 from tests.fakes.probe_house import House
 
 folder, address = Path(sys.argv[1]), sys.argv[2]
-import assets.pictures
-assets.pictures.REPORTS = folder / "reports"
 entry = "{name: house/planted, backend: openai, source: '" + address + "'}"
 house = House(folder, synthetic_calendar(240, seed=5), "house/planted", entry)
 sys.exit(0 if house.date(AskingResource(first_wait=0.01)).success else 1)

@@ -31,7 +31,9 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, .
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> WarehouseResource:
-    resource = WarehouseResource(path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"))
+    resource = WarehouseResource(
+        path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
+    )
     monkeypatch.setattr("resources.configured.WarehouseResource", lambda: resource)
     return resource
 
