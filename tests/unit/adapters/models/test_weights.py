@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from resources.models import files as model_files
-from resources.models.files import ModelLoadError, gguf_facts, require_memory, weight_elements
+from resources.models.checkpoint import checkpoint
+from resources.models.files import ModelLoadError, gguf_facts, require_memory
 from resources.models.weights import LanguageModels, resolved_dtype
 from resources.perplexity.tokenizers import tokenizer_encoder
 from strandline.models import ModelSpec
@@ -115,7 +116,7 @@ def test_broken_weights_are_one_line(models, folder):
 
 
 def test_memory_is_estimated_before_anything_is_read(models, folder, monkeypatch):
-    n_params = weight_elements(folder)
+    n_params = checkpoint(folder).elements
     monkeypatch.setattr(model_files, "available_memory", lambda: 3 * n_params)
     assert models.load(spec_of(folder), "bfloat16").dtype == "bfloat16"
     with pytest.raises(ModelLoadError, match=r"loading tiny in float32 needs about .* GiB of memory"):

@@ -1,0 +1,135 @@
+"""transformers' loaders, held to their word: every weight comes from the files, or the model is refused.
+
+By themselves they give random values to what is missing, pass over what they do not expect, and ask at the keyboard
+before they run foreign code. Which files and which source is decided by ``files`` and ``weights``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from resources.models import ModelLoadError
+from resources.models.checkpoint import WRAPPINGS, named
+from strandline.scoring.language_model import without_trimming
+from strandline.scoring.memory import is_out_of_memory
+
+_FULLEST_PADDING = 0.1
+_SMALL_PADDING = 256
+"""How many more embedding rows than tokens are taken for padding: a tenth, or 256 where a byte-level model has a few
+hundred in all. A judgement: rows are padded to multiples of 64 to 512, which in published models we know of is 2 or
+3 %, while the vocabularies of two model families mostly differ by a third or more."""
+
+
+def loaded_model(where: str | Path, name: str, dtype: Any, **given: Any) -> Any:
+    """The model of a folder, hub name or GGUF, in this number format, with every weight read from its files.
+
+    Args:
+        where: a folder, or the name on a hub.
+        name: what messages call it.
+        dtype: torch's number format.
+        given: ``revision`` or ``gguf_file``, as transformers takes them.
+
+    Raises ModelLoadError where tensors are missing, of another shape, or not the model's: tied weights may be stored
+    once. Known wrappings of tensor names are taken off.
+    """
+    from transformers import AutoModelForCausalLM
+
+    wrappings = {} if "gguf_file" in given else {"key_mapping": WRAPPINGS}
+    with _in_our_words(name), _quiet():
+        model, loading = AutoModelForCausalLM.from_pretrained(
+            where,
+            dtype=dtype,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            trust_remote_code=False,
+            **wrappings,
+            **given,
+        )
+    _refuse_gaps(name, loading)
+    return model
+
+
+def loaded_tokenizer(where: str | Path, name: str, **given: Any) -> Any:
+    """The tokenizer of a folder, hub name or GGUF, told to give every id of a text; ModelLoadError without one."""
+    from transformers import AutoTokenizer
+
+    with _in_our_words(f"the tokenizer of {name}"), _quiet():
+        return without_trimming(AutoTokenizer.from_pretrained(where, trust_remote_code=False, **given))
+
+
+def loaded_config(where: str | Path, name: str, **given: Any) -> Any:
+    """The configuration of a folder's or a hub's model. ModelLoadError where there is none."""
+    from transformers import AutoConfig
+
+    with _in_our_words(name), _quiet():
+        return AutoConfig.from_pretrained(where, trust_remote_code=False, **given)
+
+
+def refuse_foreign_tokenizer(name: str, model: Any, tokenizer: Any) -> None:
+    """ModelLoadError where the tokenizer's size shows that it belongs to another model.
+
+    Every token that text can become needs an embedding; special tokens may lie beyond them (Gemma 3's image token
+    does), for text never becomes one. Of two vocabularies of about one size this can tell nothing.
+    """
+    rows = int(model.get_input_embeddings().weight.shape[0])
+    size = 1 + max(text_vocabulary(tokenizer).values(), default=-1)
+    is_too_large = size > rows
+    is_too_small = rows - size > max(_SMALL_PADDING, _FULLEST_PADDING * rows)
+    if is_too_large or is_too_small:
+        raise ModelLoadError(
+            f"{name}: a tokenizer of {size:,} tokens does not belong to weights with {rows:,} embeddings"
+        )
+
+
+def text_vocabulary(tokenizer: Any) -> dict[str, int]:
+    """The tokens that text can become, with their ids: all but special ones."""
+    special = set(getattr(tokenizer, "all_special_tokens", ()))
+    special |= {token.content for token in getattr(tokenizer, "added_tokens_decoder", {}).values() if token.special}
+    return {token: i for token, i in tokenizer.get_vocab().items() if token not in special}
+
+
+def _refuse_gaps(name: str, loading: Mapping[str, Any]) -> None:
+    """Refuse what the loader would have filled, passed over or left as it was."""
+    mismatched = [f"{key} {tuple(found)} for {tuple(wanted)}" for key, found, wanted in loading["mismatched_keys"]]
+    faults = {"missing": loading["missing_keys"], "not the model's": loading["unexpected_keys"]}
+    said = [f"{what}: {named(map(str, keys))}" for what, keys in faults.items() if keys]
+    said += [f"of another shape: {named(mismatched)}"] if mismatched else []
+    said += [str(message).splitlines()[0] for message in loading.get("error_msgs") or ()]
+    if said:
+        raise ModelLoadError(f"{name} is refused, for its weights do not fit its configuration: {'; '.join(said)}")
+
+
+@contextmanager
+def _in_our_words(name: str) -> Iterator[None]:
+    """Whatever a loader raises, as one line; memory that runs out stays what it is."""
+    try:
+        yield
+    except ModelLoadError:
+        raise
+    except Exception as error:  # loaders raise whatever they like
+        if is_out_of_memory(error):
+            raise ModelLoadError(f"{name} cannot be loaded: memory ran out") from error
+        if "trust_remote_code" in str(error):
+            raise ModelLoadError(
+                f"{name} cannot be loaded: it needs code of its own, which is not run here; take a model whose "
+                "architecture transformers knows"
+            ) from error
+        line = next((text.strip() for text in str(error).splitlines() if text.strip()), type(error).__name__)
+        raise ModelLoadError(f"{name} cannot be loaded: {line}") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' own bars and reports: what they say is refused here in one line."""
+    from transformers.utils import logging
+
+    verbosity = logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
