@@ -24,7 +24,7 @@ from strandline.corpus.dedup_audit import Side, audit
 from strandline.corpus.duplicates import duplicate_pairs
 from strandline.corpus.ngrams import count_ngrams
 from strandline.corpus.settings import CorpusSpec
-from strandline.corpus.truth import KnownDocument, check
+from strandline.corpus.truth import KnownDocument, compare_with_known
 
 READ = ["corpus.corpora", "corpus.broken_records"]
 MATCHED = ["corpus.matches", "corpus.version_counts", "corpus.truth_checks"]
@@ -117,7 +117,7 @@ def _versions(
     heads = list(hits.select("subcorpus", "head").iter_rows())
     ngrams = count_ngrams(topics, heads, spec.mining.ngram, spec.mining.hit_words)
     found = {(copy.topic, copy.document_id): copy.months for copy in copies}
-    truths = check(_known(spec, here), rows.in_force(topics), found)
+    truths = compare_with_known(_known(spec, here), rows.in_force(topics), found)
     return (
         rows.match_rows(spec.corpus, resource, hits),
         rows.count_rows(spec.corpus, topics, copies, ngrams, spec.mining.ngram),

@@ -25,6 +25,7 @@ _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY)[ \t]+(\d{3})(?!\d)[^\r\n]*")
 _BLANK_LINE = re.compile(rb"\r*\n[ \t]*\r*\n|\r\r(?!\n)")
 _LINE_END = re.compile(rb"\r*\n|\r")
 _PAGE_BEGINS = re.compile(rb"<!doctype\s+html|<html[\s>]|<\?xml\s[^>]*>\s*<(?:!doctype\s+html|html)", re.IGNORECASE)
+_CLOSES = re.compile(rb"</html\s*>", re.IGNORECASE)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,12})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LIKE_A_SIZE = re.compile(rb"[0-9A-Za-z]{1,8}\r?\n")
 _TAIL = 4096
@@ -65,8 +66,8 @@ def http_message(block: bytes, longest: int = LARGEST_PAGE) -> HttpMessage:
         return HttpMessage(None, {}, block, _limit_reached(block))
     head, stored = _head_and_rest(block, status.end())
     if stored is None:
-        return HttpMessage(int(status[1]), _headers(head), b"", "the record ends inside the head of the response")
-    headers = _headers(head)
+        return HttpMessage(int(status[1]), header_fields(head), b"", "the record ends inside the head of the response")
+    headers = header_fields(head)
     body, cut = _unpacked(stored, headers, longest)
     cut = cut or _shorter_than_promised(stored, body, headers) or _limit_reached(body)
     return HttpMessage(int(status[1]), headers, body, cut)
@@ -79,7 +80,7 @@ def begins_a_page(body: bytes) -> bool:
 
 def closes_itself(body: bytes) -> bool:
     """Whether a page has its closing tag at its end, so that nothing of its text is missing."""
-    return b"</html" in body[-_TAIL:].replace(b"\0", b"").lower()
+    return bool(_CLOSES.search(body[-_TAIL:].replace(b"\0", b"")))
 
 
 def truncation(flag: str | None) -> str | None:
@@ -88,17 +89,11 @@ def truncation(flag: str | None) -> str | None:
     return f"the capture was cut ({word})" if word else None
 
 
-def _head_and_rest(block: bytes, start: int) -> tuple[bytes, bytes | None]:
-    """The head's lines after the status, and the body; None where the record ends before one begins."""
-    blank = _BLANK_LINE.search(block, start)
-    if blank is not None:
-        return block[start : blank.start()], block[blank.end() :]
-    page = _PAGE_BEGINS.search(block, start)
-    return (block[start:], None) if page is None else (block[start : page.start()], block[page.start() :])
+def header_fields(head: bytes) -> dict[str, str]:
+    """The fields of a head by lower-case name, of HTTP and of WARC; lines without a colon are passed over.
 
-
-def _headers(head: bytes) -> dict[str, str]:
-    """Fields by lower-case name; a line that begins with white space goes on with the one before."""
+    A line that begins with white space goes on with the one before. Values of a name that occurs twice are joined.
+    """
     found: dict[str, str] = {}
     name = ""
     for line in _LINE_END.split(head):
@@ -110,6 +105,15 @@ def _headers(head: bytes) -> dict[str, str]:
             name = name.strip().lower()
             found[name] = f"{found[name]}, {value.strip()}" if name in found else value.strip()
     return found
+
+
+def _head_and_rest(block: bytes, start: int) -> tuple[bytes, bytes | None]:
+    """The head's lines after the status, and the body; None where the record ends before one begins."""
+    blank = _BLANK_LINE.search(block, start)
+    if blank is not None:
+        return block[start : blank.start()], block[blank.end() :]
+    page = _PAGE_BEGINS.search(block, start)
+    return (block[start:], None) if page is None else (block[start : page.start()], block[page.start() :])
 
 
 def _unpacked(stored: bytes, headers: Mapping[str, str], longest: int) -> tuple[bytes, str | None]:

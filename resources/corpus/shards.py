@@ -1,7 +1,7 @@
 """Training corpora as users list them: their shards, wherever they lie, and the stream of each one's documents.
 
 A shard is one file, opened through fsspec: a local path, `https://…`, `s3://…` and what else is installed. What is in
-a file is read by `corpus_readers`; an installed environment's READMEs by `corpus_environment`.
+a file is read by one of `readers`; an installed environment's READMEs by `environment`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from resources.corpus import environment as corpus_environment
-from resources.corpus.readers import Record, reader_of
+from resources.corpus.reader import Record
+from resources.corpus.readers import known_endings, reader_of
+from resources.corpus.streams import PACKED_ENDINGS
 from resources.places import ROOT, rooted
 from strandline.corpus import BrokenRecord, Location
 from strandline.corpus.layouts import Layout
 from strandline.corpus.settings import CorpusPart, CorpusSpec
 
-READER_VERSION = "2"
+READER_VERSION = "3"
 """Raise it when the same file would give other documents: every shard is then read again."""
 
 _STAMPS = (
@@ -71,14 +73,14 @@ def read_shard(shard: Shard) -> Iterator[Record]:
         return
     import fsspec
 
-    read = reader_of(shard.location)
-    if read is None:
-        kinds = "jsonl, json, parquet, warc, wet; compressed or not"
-        yield BrokenRecord(Location(shard.location, "file", 1), "format", f"its name tells no known format ({kinds})")
+    reader = reader_of(shard.location)
+    if reader is None:
+        reason = f"its name tells no known format ({known_endings()}; packed with {', '.join(PACKED_ENDINGS)} or not)"
+        yield BrokenRecord(Location(shard.location, "file", 1), "format", reason)
         return
     path = _absolute(shard.location)
     with fsspec.open(path, "rb", compression=None, **shard.options).open() as remote, _seekable(remote) as file:
-        yield from read(file, shard.location, shard.layout, shard.subcorpus)
+        yield from reader.read(file, shard.location, shard.layout, shard.subcorpus)
 
 
 @contextmanager
@@ -106,7 +108,8 @@ def _matching(corpus: str, part: CorpusPart, pattern: str) -> Iterator[Shard]:
     import fsspec
 
     system, path = fsspec.core.url_to_fs(_absolute(pattern), **part.options)
-    names = sorted(system.glob(path)) if any(sign in path for sign in "*?[") else [path]
+    is_pattern = any(sign in path for sign in "*?[") and not ("[" in path and system.exists(path))
+    names = sorted(system.glob(path)) if is_pattern else [path]
     try:
         found = [(name, system.info(name)) for name in names]
     except FileNotFoundError as error:

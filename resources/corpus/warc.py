@@ -1,214 +1,108 @@
-"""WARC records that survive damage: each record, or what is wrong with it, with its byte offset in the stored file.
+"""WARC, the format of web archives since 2009: what its records mean. Finding them is done in `archives`.
 
-Parsing is fastwarc's. It stops at the first damage, takes a record that ends early for a whole one and says nothing of
-a compressed one that is cut off by the file's end. So here lengths and block digests are compared, the last member is
-unpacked to its end and, after damage, the next record is sought by its first bytes.
+Heads are read whether their lines end in CRLF or LF, of every version (ClueWeb09 is 0.18). A block digest is compared
+where one is given. A page is a record of type `response`, or `resource` with an address on the web; converted text is
+a `conversion`. A page that was cut when it was captured is told of and is no document.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+import hashlib
+import re
+from base64 import b32encode, b64encode
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
 
-from resources.corpus.streams import CHUNK, MEMBERS
+from resources.corpus.archives import LONGEST, LONGEST_HEAD, Damage, Found, Head
+from resources.corpus.archives import records as archive_records
+from strandline.web_archives import HttpMessage, begins_a_page, closes_itself, header_fields, http_message, truncation
 
-_GZIP, _ZSTD, _PLAIN = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"WARC/1."
-_BLOCK = 1 << 20
-_TYPES = ("warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation")
+TYPES = ("warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation")
+"""The record types of the WARC standard (ISO 28500)."""
+
+_BEGINS = re.compile(rb"WARC/\d{1,3}\.\d{1,3}[ \t]*\r*\n(?=[A-Za-z][A-Za-z0-9-]{0,63}[ \t]*:)")
+_HEAD_END = re.compile(rb"\n[ \t]*\r*\n")
 _TEXT_TYPES = ("text/html", "application/xhtml", "text/plain")
+_DIGESTS = ("sha1", "md5", "sha256", "sha512")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A whole record. `body` is the decoded payload of a page or converted text, None where it holds no document."""
+class Warc:
+    """The WARC format. Offsets are into the file as stored, so that a record can be fetched by itself."""
 
-    offset: int
-    record_id: str | None
-    url: str | None
-    date: str | None
-    content_type: str
-    body: bytes | None
+    begins = _BEGINS
+    begins_later = _BEGINS
+    line_ends_after = 2
+    has_stored_offsets = True
 
-    @property
-    def is_html(self) -> bool:
-        """Whether the body is a page whose main text has to be extracted."""
-        return "html" in self.content_type or "xml" in self.content_type
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """A record, or a stretch of the file, that cannot be read."""
-
-    offset: int
-    kind: str
-    reason: str
-
-
-def records(file: BinaryIO) -> Iterator[Found | Damage]:
-    """All records of a WARC file (plain, gzip or zstd, a record a member), and every damage between them, in order."""
-    head = file.read(4096)
-    if not head:
-        yield Damage(0, "empty", "the file is empty")
-        return
-    magic = _magic(head)
-    base: int | None = 0
-    in_damage = False
-    while base is not None:
-        last: int | None = None
-        try:
-            for record in _archive(file, base):
-                last = base + record.stream_pos
-                found = _whole(record, last)
-                yield found
-                in_damage = isinstance(found, Damage)
-                if isinstance(found, Damage) and found.kind == "truncated":
-                    break
-            else:
-                damage = None if in_damage else _cut_off(file, magic, base, last)
-                if damage is not None:
-                    yield damage
-                return
-        except OSError as error:
-            at = _damaged_at(file, magic, base, last)
-            if not in_damage:
-                yield Damage(at, "corrupt", _reason(error, head))
-            in_damage = True
-        base = _next_record(file, magic, (base if last is None else last) + 1)
-
-
-def _magic(head: bytes) -> bytes:
-    """How records begin in this file: by its first bytes, or, where those are damaged, by what comes first in them."""
-    places = {head.find(magic): magic for magic in (_PLAIN, _GZIP, _ZSTD) if magic in head}
-    return places[min(places)] if places else _PLAIN
-
-
-def _archive(file: BinaryIO, base: int) -> Iterator[Any]:
-    from fastwarc.warc import ArchiveIterator
-
-    file.seek(base)
-    return iter(ArchiveIterator(file, parse_http=False))
-
-
-def _whole(record: Any, offset: int) -> Found | Damage:
-    """Read a record to its end and compare it with what its header promises. OSError where it cannot be unpacked."""
-    promised = record.headers.get("Content-Length") or ""
-    record.freeze()
-    block = record.reader.read()
-    if not promised.strip().isdigit():
-        return Damage(offset, "length", f"the record's length is given as {promised!r}")
-    if len(block) < int(promised):
-        return Damage(offset, "truncated", f"the record ends after {len(block)} of {int(promised)} bytes")
-    record.reader.seek(0)
-    digest = record.headers.get("WARC-Block-Digest") or ""
-    if digest.startswith("sha1:") and not record.verify_block_digest():
-        return Damage(offset, "digest", "the record's bytes do not match its digest")
-    kind = record.headers.get("WARC-Type")
-    if kind not in _TYPES:
-        return Damage(offset, "record", f"there are no records of type {kind!r}")
-    try:
-        content_type, body = _document(record, kind, block)
-    except ValueError as error:
-        return Damage(offset, "http", str(error))
-    return Found(
-        offset=offset,
-        record_id=record.headers.get("WARC-Record-ID"),
-        url=(record.headers.get("WARC-Target-URI") or "").strip("<>") or None,
-        date=record.headers.get("WARC-Date"),
-        content_type=content_type,
-        body=body,
-    )
-
-
-def _document(record: Any, kind: str, block: bytes) -> tuple[str, bytes | None]:
-    """The type and payload of a record that holds a document: converted text, or a successful response of text.
-
-    ValueError where a response cannot be read.
-    """
-    if kind == "conversion":
-        return "text/plain; charset=utf-8", block
-    if kind != "response" or not record.is_http:
-        return "", None
-    try:
-        record.parse_http("all")
-        status = record.http_headers.status_code
-        body = record.reader.read() if status == 200 else b""
-    except OSError as error:
-        raise ValueError(f"the page cannot be unpacked: {str(error)[:100]}") from None
-    if status is None:
-        raise ValueError("the response does not begin with a status")
-    content_type = (record.http_headers.get("Content-Type") or _untold(body)).lower()
-    return content_type, body if status == 200 and content_type.startswith(_TEXT_TYPES) else None
-
-
-def _untold(body: bytes) -> str:
-    """The type of a page whose server told none."""
-    start = body[:1024].lstrip().lower()
-    return "text/html" if start.startswith((b"<!doctype html", b"<html")) else ""
-
-
-def _cut_off(file: BinaryIO, magic: bytes, base: int, last: int | None) -> Damage | None:
-    """What the end of a compressed file cuts off, from the last member that is known; None where all are whole.
-
-    Where many records are one member, that is the one at `base`.
-    """
-    if magic == _PLAIN:
-        return None
-    start = last if last is not None and _begins(file, magic, last) else base
-    while True:
-        file.seek(start)
-        head = file.read(len(magic))
-        if not head or not magic.startswith(head):
-            return None
-        end = _member_end(file, magic, start)
+    def head(self, data: bytearray) -> Head | None:
+        """The head up to its blank line."""
+        end = _HEAD_END.search(data, 0, LONGEST_HEAD)
         if end is None:
-            return Damage(start, "truncated", "the file ends in the middle of this compressed record")
-        start = end
-
-
-def _begins(file: BinaryIO, magic: bytes, place: int) -> bool:
-    file.seek(place)
-    return file.read(len(magic)) == magic
-
-
-def _member_end(file: BinaryIO, magic: bytes, start: int) -> int | None:
-    """Where a compressed member ends, None where the file ends or its bytes are damaged before that."""
-    member = MEMBERS[magic][1]()
-    file.seek(start)
-    while data := file.read(CHUNK):
-        try:
-            member.decompress(data)
-        except Exception:  # zlib.error and ZstdError share no base class
             return None
-        if member.eof:
-            return file.tell() - len(member.unused_data)
-    return None
+        fields = header_fields(bytes(data[: end.start()]))
+        length = fields.get("content-length", "").split(",")[0].strip()
+        return Head(end.end(), int(length) if length.isascii() and length.isdigit() else None, fields)
+
+    def record(self, told: Mapping[str, str], block: bytes, offset: int, in_doubt: bool) -> Found | Damage:
+        """The record, compared with its digest."""
+        kind = told.get("warc-type", "").lower()
+        if kind not in TYPES:
+            return Damage(offset, "record", f"there are no records of type {told.get('warc-type')!r}")
+        if not _matches(told.get("warc-block-digest", ""), block):
+            return Damage(offset, "digest", "the record's bytes do not match its digest")
+        try:
+            content_type, body, cut = _document(told, kind, block)
+        except ValueError as error:
+            return Damage(offset, "http", str(error))
+        if body is not None and (cut := cut or _doubt(body, in_doubt)):
+            return Damage(offset, "cut", cut)
+        url = told.get("warc-target-uri", "").strip().strip("<>") or None
+        return Found(offset, told.get("warc-record-id"), url, told.get("warc-date"), content_type, body)
 
 
-def _damaged_at(file: BinaryIO, magic: bytes, base: int, last: int | None) -> int:
-    """Where damage begins: the member or record after the last whole one."""
-    if last is None:
-        return base
-    if magic == _PLAIN:
-        return last
-    end = _member_end(file, magic, last)
-    following = _next_record(file, magic, last + 1) if end is None else end
-    return last if following is None else following
+def records(file: BinaryIO, longest: int = LONGEST) -> Iterator[Found | Damage]:
+    """All records of a WARC file, plain or packed, and every damage between them, in order."""
+    return archive_records(file, Warc(), longest)
 
 
-def _next_record(file: BinaryIO, magic: bytes, start: int) -> int | None:
-    """The offset of the next record's first bytes at or after `start`, None at the end of the file."""
-    file.seek(start)
-    kept = b""
-    while block := file.read(_BLOCK):
-        data = kept + block
-        place = data.find(magic)
-        if place >= 0:
-            return start - len(kept) + place
-        start += len(block)
-        kept = data[1 - len(magic) :]
-    return None
+def page_of(message: HttpMessage) -> tuple[str, bytes | None, str | None]:
+    """The type, body and cut of a response; no body where it failed or holds no text."""
+    if message.status not in (None, 200):
+        return "", None, None
+    told = message.content_type
+    if not told.startswith(_TEXT_TYPES) and begins_a_page(message.body):
+        told = "text/html"
+    return told, message.body if told.startswith(_TEXT_TYPES) else None, message.cut
 
 
-def _reason(error: OSError, head: bytes) -> str:
-    if head.startswith(b"filedesc://"):
-        return "this is an ARC file, the format before WARC, which is read where its name ends in .arc"
-    return f"the record cannot be read: {error}"
+def _document(told: Mapping[str, str], kind: str, block: bytes) -> tuple[str, bytes | None, str | None]:
+    """The type and payload of a record that holds a document, and why it is cut, if it is. ValueError: unreadable."""
+    cut = truncation(told.get("warc-truncated"))
+    if kind != "conversion" and told.get("warc-segment-number"):
+        cut = cut or "the page goes on in another record"
+    stated = told.get("content-type", "").lower()
+    if kind == "conversion":
+        return "text/plain; charset=utf-8", block if stated.startswith(("", "text/")[bool(stated)]) else None, cut
+    if kind == "resource":
+        is_page = told.get("warc-target-uri", "").strip("< ").lower().startswith("http")
+        return stated, block if is_page and stated.startswith(_TEXT_TYPES) else None, cut
+    is_http = stated.startswith("application/http") or not stated or block.lstrip()[:5] == b"HTTP/"
+    if kind != "response" or not is_http:
+        return "", None, None
+    content_type, body, shorter = page_of(http_message(block))
+    return content_type, body, cut or shorter
+
+
+def _doubt(body: bytes, in_doubt: bool) -> str | None:
+    """Why a page is not taken for whole if no record and no blank line follows it."""
+    return "no record follows where this one should end" if in_doubt and not closes_itself(body) else None
+
+
+def _matches(digest: str, block: bytes) -> bool:
+    """Whether a digest is that of these bytes, in base 32, base 64 or hexadecimal; an unknown one says nothing."""
+    name, _, value = digest.partition(":")
+    name, value = name.strip().lower().replace("-", ""), value.strip()
+    if name not in _DIGESTS or not value:
+        return True
+    found = hashlib.new(name, block, usedforsecurity=False).digest()
+    return value.upper().rstrip("=") in (b32encode(found).decode().rstrip("="), found.hex().upper()) or (
+        value.rstrip("=") == b64encode(found).decode().rstrip("=")
+    )

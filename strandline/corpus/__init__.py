@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 
+LONGEST_REASON = 300
+"""Characters that a reason stays under: libraries quote whole records in theirs, and a table must be readable."""
+
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -56,11 +59,20 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """A record that could not be read, where it stands, and why. `kind` is one word for counting."""
+    """A record that could not be read, where it stands, and why, on one line of less than 300 characters.
+
+    `kind` is one word for counting.
+    """
 
     location: Location
     kind: str
     reason: str
+
+    def __post_init__(self) -> None:
+        reason = " ".join(self.reason.split())
+        if len(reason) >= LONGEST_REASON:
+            reason = f"{reason[: LONGEST_REASON - 3]} …"
+        object.__setattr__(self, "reason", reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ LAYOUTS: dict[str, Layout] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class DocumentParts:
     """The parts of a record that make a document."""
 
     text: str
@@ -88,7 +88,7 @@ def top_fields(chosen: Layout) -> list[str]:
     return sorted({path.split(".")[0] for path in paths})
 
 
-def parts(record: Any, chosen: Layout) -> Parts:
+def document_parts(record: Any, chosen: Layout) -> DocumentParts:
     """The parts of a decoded record. Raises ValueError, saying why, where it holds no text."""
     if not isinstance(record, Mapping):
         raise ValueError(f"the record is {_kind(record)}, not an object")
@@ -97,7 +97,7 @@ def parts(record: Any, chosen: Layout) -> Parts:
         raise ValueError(f"no field {' or '.join(chosen.text)} with a text")
     if not isinstance(text, str):
         raise ValueError(f"the text is {_kind(text)}, not a string")
-    return Parts(
+    return DocumentParts(
         text=text,
         source_id=_string(_first(record, chosen.source_id)),
         url=_url(record, chosen.url),

@@ -30,7 +30,7 @@ class TruthCheck:
     reason: str
 
 
-def check(
+def compare_with_known(
     known: Sequence[KnownDocument],
     in_force: Mapping[str, Mapping[str, Sequence[date]]],
     found: Mapping[tuple[str, str], Sequence[date]],
@@ -43,11 +43,14 @@ def check(
         found: by topic and document id, the months attributed; nothing where the document was no match.
     """
     return [
-        _check(each, in_force.get(each.topic), tuple(found.get((each.topic, each.document_id), ()))) for each in known
+        _compared(each, in_force.get(each.topic), tuple(found.get((each.topic, each.document_id), ())))
+        for each in known
     ]
 
 
-def _check(each: KnownDocument, revisions: Mapping[str, Sequence[date]] | None, found: tuple[date, ...]) -> TruthCheck:
+def _compared(
+    each: KnownDocument, revisions: Mapping[str, Sequence[date]] | None, found: tuple[date, ...]
+) -> TruthCheck:
     if revisions is None:
         return TruthCheck(each, (), found, "unknown_topic", f"the resource has no document named {each.topic}")
     true = tuple(sorted(revisions.get(each.revision, ())))

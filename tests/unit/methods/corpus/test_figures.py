@@ -4,7 +4,7 @@ from datetime import date
 from io import BytesIO
 
 from strandline.corpus.figures import BLUE, GREEN, ORANGE, BlackCurve, colours, stacked_versions
-from strandline.corpus.truth import KnownDocument, check
+from strandline.corpus.truth import KnownDocument, compare_with_known
 from strandline.perplexity.figures import CurveLine, CurvePanel, MinedBars, curve_panels
 from strandline.spans.months import month_range
 
@@ -59,7 +59,7 @@ def test_each_known_document_has_one_outcome_with_its_reason():
     )]  # fmt: skip
     in_force = {"numpy": {"1.0": [MONTHS[0], MONTHS[1]], "2.0": [MONTHS[2]], "3.0": [MONTHS[3]]}}
     found = {("numpy", "d0"): MONTHS[1:2], ("numpy", "d1"): MONTHS[3:4], ("numpy", "d3"): MONTHS[3:4]}
-    checks = check(known, in_force, found)
+    checks = compare_with_known(known, in_force, found)
     assert [each.outcome for each in checks] == ["right", "wrong", "unmatched", "outside", "unknown_topic"]
     assert "in 2020-04, its last one, 3.0 was" in checks[3].reason
     assert "a version of 2020-04 is nearer than that of 2020-03" in checks[1].reason

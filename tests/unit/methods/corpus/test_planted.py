@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from resources.corpus.jsonl import jsonl
 from resources.corpus.mining import index_corpus, match_shard, merged_hits, weighted
-from resources.corpus.readers import jsonl
 from resources.corpus.shards import shards
 from strandline.corpus import Document, TopicVersions, topic_versions
 from strandline.corpus.duplicates import find_duplicates
