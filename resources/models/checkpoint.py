@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,24 +186,25 @@ def _pickled_shapes(file: Path) -> tuple[dict[str, tuple[int, ...]], set[str]]:
     import torch
 
     try:
-        stored = torch.load(file, map_location="meta", weights_only=True)
+        if zipfile.is_zipfile(file):
+            stored = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+        else:  # torch's older format cannot be mapped into memory
+            stored = torch.load(file, map_location="meta", weights_only=True)
     except Exception as error:  # a damaged pickle raises whatever it likes
-        raise ModelLoadError(
-            f"{file.name} in {file.parent} is not a readable file of weights: {_line(error)}"
-        ) from None
+        raise ModelLoadError(f"{file.name} in {file.parent} holds no readable weights: {_line(error)}") from None
     entries = stored.items() if isinstance(stored, dict) else ()
     strange = [str(name) for name, value in entries if not isinstance(value, torch.Tensor)]
-    if not isinstance(stored, dict) or strange:
+    if strange or not isinstance(stored, dict):
         raise ModelLoadError(
             f"{file.name} in {file.parent} holds {named(strange) or 'something else'} instead of tensors alone: "
             "a trainer's checkpoint must be saved as a model first"
         )
     shapes = {str(name): tuple(tensor.shape) for name, tensor in stored.items()}
-    storages: dict[tuple[int, int, tuple[int, ...]], str] = {}
+    first: dict[tuple[int, tuple[int, ...]], str] = {}
     for name, tensor in stored.items():
-        place = (tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape))
-        storages.setdefault(place, str(name))
-    return shapes, set(shapes) - set(storages.values())
+        if tensor.data_ptr():
+            first.setdefault((tensor.data_ptr(), tuple(tensor.shape)), str(name))
+    return shapes, (set(shapes) - set(first.values())) if first else set()
 
 
 def _json(file: Path) -> dict[str, object]:

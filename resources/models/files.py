@@ -164,7 +164,8 @@ def _write_expanded(gguf: Path, folder: Path) -> None:
     require_memory(refuse_unreadable(gguf, gguf_facts(gguf)) * 4 * 2, f"expanding {gguf.name} to fp32")
     loaded = loaded_model(gguf.parent, gguf.name, torch.float32, gguf_file=gguf.name)
     stored = {key: value for key, value in loaded.config.to_dict().items() if key != "quantization_config"}
-    fresh = AutoModelForCausalLM.from_config(type(loaded.config).from_dict(stored), dtype=torch.float32)
+    loader: Any = AutoModelForCausalLM
+    fresh = loader.from_config(type(loaded.config).from_dict(stored), dtype=torch.float32)
     fresh.load_state_dict(loaded.state_dict())
     fresh.save_pretrained(folder)
     loaded_tokenizer(gguf.parent, gguf.name, gguf_file=gguf.name).save_pretrained(folder)

@@ -92,10 +92,11 @@ def _described(path: Path) -> tuple[int, Any]:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
+    loader: Any = AutoModelForCausalLM
     try:
         config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, trust_remote_code=False)
         with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config)
+            model = loader.from_config(config)
     except Exception as error:  # hyper-parameters that contradict each other raise whatever they like
         line = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise ModelLoadError(f"{path.name} describes no model that transformers can build: {line}") from error

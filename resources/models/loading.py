@@ -37,9 +37,10 @@ def loaded_model(where: str | Path, name: str, dtype: Any, **given: Any) -> Any:
     """
     from transformers import AutoModelForCausalLM
 
+    loader: Any = AutoModelForCausalLM
     wrappings = {} if "gguf_file" in given else {"key_mapping": WRAPPINGS}
     with _in_our_words(name), _quiet():
-        model, loading = AutoModelForCausalLM.from_pretrained(
+        model, loading = loader.from_pretrained(
             where,
             dtype=dtype,
             output_loading_info=True,
@@ -126,10 +127,11 @@ def _quiet() -> Iterator[None]:
     """Without transformers' own bars and reports: what they say is refused here in one line."""
     from transformers.utils import logging
 
-    verbosity = logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
+    settings: Any = logging
+    verbosity = settings.get_verbosity()
+    settings.disable_progress_bar()
+    settings.set_verbosity_error()
     try:
         yield
     finally:
-        logging.set_verbosity(verbosity)
+        settings.set_verbosity(verbosity)

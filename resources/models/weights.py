@@ -80,6 +80,13 @@ class LanguageModels:
         with _named(spec):
             return _digest(spec, self._cache)
 
+    def tokenizer(self, spec: ModelSpec) -> Any:
+        """An entry's tokenizer, without its weights. ModelLoadError where it has none here."""
+        if spec.backend != "transformers":
+            raise ModelLoadError(f"{spec.name} is served by an endpoint; its tokenizer is not here")
+        with _named(spec):
+            return loaded_tokenizer(_place(spec, self._cache), spec.name, **_given(spec))
+
     def release(self) -> None:
         """Let go of the model in memory."""
         with self._one_at_a_time:
@@ -216,7 +223,7 @@ def _assembled(
         device=device,
         revision=spec.revision or digest[:16],
         digest=digest,
-        tokenizer_digest=_tokenizer_digest(tokenizer),
+        tokenizer_digest=tokenizer_digest(tokenizer),
         n_params=sum(parameter.numel() for parameter in model.parameters()),
         quantisation=stored_as,
     )
@@ -250,7 +257,8 @@ def _own_context(config: Any) -> int | None:
     return min((length for length in known if isinstance(length, int) and length > 0), default=None)
 
 
-def _tokenizer_digest(tokenizer: Any) -> str:
+def tokenizer_digest(tokenizer: Any) -> str:
+    """The sha256 of a tokenizer as its library writes it down."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     stored = backend.to_str() if backend is not None else repr(sorted(tokenizer.get_vocab().items()))
     return sha256(stored.encode()).hexdigest()
