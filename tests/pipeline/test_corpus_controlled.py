@@ -100,7 +100,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
 def _results(store, name: str, months: list[date]) -> dict[str, object]:
     why = store.query("select * from corpus.explanations where corpus = ? and model = ?", [name, name])
     curve = store.query(
-        "select relative_perplexity as v from perplexity.average_months where model = ? order by month", [name]
+        "select relative_perplexity as v from perplexity.monthly_curves where model = ? order by month", [name]
     )
     counts = store.query(
         "select subcorpus, month, weight from corpus.version_counts where corpus = ? and method = 'edit_distance'",
