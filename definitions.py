@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets import families
+from assets import families, sources
 from assets.asset_checks import checks
 from assets.jobs import JOBS
 from assets.loggers import progress
@@ -25,7 +25,7 @@ def build_definitions(**overrides: Any) -> dg.Definitions:
     tables = [asset for family in families.TABLES for asset in family.ASSETS]
     exhibits = [asset for family in families.EXHIBITS for asset in family.ASSETS]
     return dg.Definitions(
-        assets=[*tables, *exhibits],
+        assets=[*sources.ASSETS, *tables, *exhibits],
         asset_checks=[*checks(tables, families.all_suites()), *families.further_checks()],
         jobs=JOBS,
         schedules=SCHEDULES,

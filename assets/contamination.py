@@ -44,7 +44,13 @@ from strandline.contamination.planner import Plan, make_plan
 from strandline.contamination.verdict import judge
 
 
-@table_asset("contamination.benchmarks", partitions_def=benchmarks, code_version="1")
+@table_asset(
+    "contamination.benchmarks",
+    reads=["benchmarks_csv", "benchmark_files"],
+    needs=["network"],
+    partitions_def=benchmarks,
+    code_version="1",
+)
 def fetch_benchmark(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
@@ -65,7 +71,10 @@ def fetch_benchmark(
 
 
 @table_asset(
-    "contamination.order_checks", deps=["contamination.benchmarks"], partitions_def=benchmarks, code_version="2"
+    "contamination.order_checks",
+    reads=["benchmarks_csv", "benchmark_files"],
+    partitions_def=benchmarks,
+    code_version="2",
 )
 def check_order(
     context: dg.AssetExecutionContext,
@@ -87,7 +96,8 @@ def check_order(
 
 @table_asset(
     "contamination.order_logliks",
-    deps=["contamination.benchmarks", "contamination.order_checks", "models.models"],
+    reads=["benchmarks_csv", "benchmark_files", "models_yaml", "models"],
+    needs=["model", "money"],
     partitions_def=model_by_benchmark,
     code_version="1",
     pool="model",

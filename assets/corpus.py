@@ -31,7 +31,9 @@ MATCHED = ["corpus.matches", "corpus.version_counts", "corpus.truth_checks"]
 DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
 
 
-@table_multi_asset(READ, partitions_def=corpora, code_version="1", kinds={"tantivy"})
+@table_multi_asset(
+    READ, reads=["corpora_yaml", "corpus_files"], partitions_def=corpora, code_version="1", kinds={"tantivy"}
+)
 def index_shards(
     context: dg.AssetExecutionContext,
     warehouse: WarehouseResource,
@@ -51,7 +53,8 @@ def index_shards(
 
 @table_multi_asset(
     MATCHED,
-    deps=["corpus.corpora", "spans.revisions", "spans.texts"],
+    deps=["corpus.corpora", "spans.resources", "spans.revisions", "spans.texts"],
+    reads=["corpora_yaml", "corpus_files"],
     partitions_def=corpora,
     code_version="1",
     kinds={"rapidfuzz"},

@@ -18,13 +18,14 @@ from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.corpus.settings import CorpusSpec
 
 EXPLAINED = ["corpus.explanations", "corpus.reweightings"]
-MINED = ["corpus.matches", "corpus.version_counts", "corpus.duplicate_pairs"]
+MINED = ["corpus.corpora", "corpus.matches", "corpus.duplicate_pairs"]
 NO_MODEL = "none"
 
 
 @table_multi_asset(
     EXPLAINED,
-    deps=[*MINED, "perplexity.monthly_curves", "perplexity.effective_cutoffs"],
+    deps=[*MINED, "spans.revisions", "perplexity.monthly_curves", "perplexity.effective_cutoffs"],
+    reads=["corpora_yaml"],
     partitions_def=corpora,
     code_version="1",
     kinds={"scipy"},

@@ -11,14 +11,17 @@ import dagster as dg
 
 from assets.partitions import name_of
 
+NEVER_MISSED = dg.AssetSelection.groups("spans", "sources")
+"""Span months, as a resource need not exist in every month that has a partition, and what others make."""
+
 FOLLOW = (
     dg.AutomationCondition.eager()
-    .replace("any_deps_missing", dg.AutomationCondition.any_deps_missing().ignore(dg.AssetSelection.groups("spans")))
+    .replace("any_deps_missing", dg.AutomationCondition.any_deps_missing().ignore(NEVER_MISSED))
     .with_label("something that it is made from is new")
     & dg.AutomationCondition.all_deps_blocking_checks_passed()
 ).with_label("follows what it is made from, once its gates have passed")
-"""Rebuilt when what it is made from has changed and every blocking check of that has passed. Missing span months are
-ignored: a resource need not exist in every month that has a partition."""
+"""Rebuilt when what it is made from has changed and every blocking check of that has passed. Missing span months
+and sources are ignored."""
 
 
 def held_back(

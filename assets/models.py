@@ -22,7 +22,11 @@ MIXES = ROOT / "data" / "training_corpora.csv"
 CORPORA = ROOT / "data" / "corpora.csv"
 
 
-@table_asset("models.models", code_version="1")
+@table_asset(
+    "models.models",
+    reads=["models_yaml", "declared_cutoffs_csv", "training_corpora_csv"],
+    code_version="1",
+)
 def read_models(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, model_list: ModelListResource
 ) -> dg.MaterializeResult:
@@ -34,7 +38,7 @@ def read_models(
     return materialized("models.models", models=len(entries), listed=len(specs), new_partitions=new)
 
 
-@table_asset("models.declared_cutoffs", code_version="1")
+@table_asset("models.declared_cutoffs", reads=["declared_cutoffs_csv"], code_version="1")
 def judge_declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Judge every claim of ``data/declared_cutoffs.csv``; conflicting claims stay separate rows."""
     judged = judge(read_claims(CLAIMS), datetime.now(UTC).date())
@@ -50,7 +54,7 @@ def judge_declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult
     )
 
 
-@table_asset("models.training_corpora", code_version="1")
+@table_asset("models.training_corpora", reads=["training_corpora_csv"], code_version="1")
 def store_training_corpora(warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Table 1 of the paper and the corpora of its section 3.3; models with closed data are marked unverified."""
     rows = read_training_corpora(MIXES, CORPORA)

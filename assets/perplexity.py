@@ -57,7 +57,12 @@ def average_months(
 
 
 @table_asset(
-    "perplexity.reference_tests", deps=[*SCORED, "spans.texts"], partitions_def=models, code_version="1", follows=True
+    "perplexity.reference_tests",
+    deps=[*SCORED, "spans.texts"],
+    reads=["models_yaml", "references_yaml"],
+    partitions_def=models,
+    code_version="1",
+    follows=True,
 )
 def test_references(
     context: dg.AssetExecutionContext,
@@ -81,7 +86,7 @@ def test_references(
 
 @table_asset(
     "perplexity.effective_cutoffs",
-    deps=[*SCORED, "perplexity.reference_tests"],
+    deps=[*SCORED, "perplexity.reference_tests", "models.declared_cutoffs", "models.models"],
     partitions_def=models,
     code_version="1",
     follows=True,

@@ -22,7 +22,13 @@ from strandline.perplexity.figures import AdvertisedActual, CurveLine, CurvePane
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CURVES = ("perplexity.monthly_curves", "perplexity.effective_cutoffs", "models.models", "models.training_corpora")
+CURVES = (
+    "perplexity.monthly_curves",
+    "perplexity.effective_cutoffs",
+    "spans.resources",
+    "models.models",
+    "models.training_corpora",
+)
 
 
 @dataclass(frozen=True)
@@ -167,13 +173,13 @@ EXHIBITS = (
     Exhibit(
         "fig1_advertised_versus_actual",
         "Advertised cutoffs beside the effective ones that were found, with 95 % intervals (Fig 1 of Dated Data).",
-        ("perplexity.effective_cutoffs", "models.declared_cutoffs"),
+        ("perplexity.effective_cutoffs", "models.declared_cutoffs", "models.models"),
         advertised_versus_actual,
     ),
     Exhibit(
         "fig2_topic_curve",
         "The perplexity of one topic's versions under one model (Fig 2).",
-        ("perplexity.scores", "perplexity.topic_cutoffs"),
+        ("perplexity.scores", "perplexity.topic_cutoffs", "spans.resources", "spans.revisions"),
         topic_curve,
     ),
     Exhibit("fig3_news_curves", "Models on news by month of publication (Fig 3).", CURVES, news_curves),

@@ -39,7 +39,9 @@ class ScoreConfig(dg.Config):
 
 @table_asset(
     "perplexity.scores",
-    deps=["spans.revisions", "spans.texts", "spans.resources", "models.models"],
+    deps=["spans.revisions", "spans.texts", "spans.resources"],
+    reads=["models_yaml", "models"],
+    needs=["model", "money"],
     partitions_def=models,
     code_version="1",
     pool="model",

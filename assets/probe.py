@@ -54,7 +54,13 @@ class DateConfig(dg.Config):
 
 
 @table_multi_asset(
-    ASKED, deps=["releases.probe_items", "models.models"], partitions_def=models, code_version="1", pool="model"
+    ASKED,
+    deps=["releases.probe_items"],
+    reads=["models_yaml", "models"],
+    needs=["model", "money"],
+    partitions_def=models,
+    code_version="1",
+    pool="model",
 )
 def ask_model(
     context: dg.AssetExecutionContext,

@@ -59,7 +59,12 @@ class CalendarConfig(dg.Config):
         )
 
 
-@table_multi_asset(["releases.sources", "releases.releases"], code_version="1")
+@table_multi_asset(
+    ["releases.sources", "releases.releases"],
+    reads=["release_facts", "registries"],
+    needs=["network"],
+    code_version="1",
+)
 def merge_releases(
     context: dg.AssetExecutionContext, config: RefreshConfig, warehouse: WarehouseResource, network: NetworkResource
 ) -> Iterator[dg.MaterializeResult]:

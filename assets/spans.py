@@ -30,7 +30,7 @@ class SpansConfig(dg.Config):
     resources: list[str] = Field(default=[], description="Only these resources; empty: all that are enabled.")
 
 
-@table_asset("spans.resources", code_version="1")
+@table_asset("spans.resources", reads=["spans_yaml"], code_version="1")
 def list_resources(
     warehouse: WarehouseResource, network: NetworkResource, span_list: SpanListResource
 ) -> dg.MaterializeResult:
@@ -44,7 +44,8 @@ def list_resources(
 
 @table_multi_asset(
     TABLES,
-    deps=["spans.resources"],
+    reads=["spans_yaml", "documents"],
+    needs=["network"],
     partitions_def=month_partitions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     code_version="1",

@@ -11,6 +11,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets import sources
 from assets.gates import FOLLOW
 from assets.partitions import BY_MONTH, months, rows_of
 from resources.warehouse.schema import Table, table
@@ -35,6 +36,7 @@ def table_spec(
     name: str,
     *,
     deps: Iterable[str | dg.AssetKey | dg.AssetDep] = (),
+    reads: Iterable[str] = (),
     partitions_def: dg.PartitionsDefinition | None = None,
     code_version: str = "1",
     kinds: set[str] | None = None,
@@ -46,7 +48,8 @@ def table_spec(
 
     Args:
         name: ``schema.table``.
-        deps: tables (by the same kind of name) or asset keys it is made from.
+        deps: tables (by the same kind of name) or asset keys it is made from: those that its step's SQL reads.
+        reads: what it is made from that is not a table, by the names in ``assets.sources``.
         partitions_def: how it is partitioned.
         code_version: raise it when the meaning of the rows changes.
         kinds: labels beside ``duckdb``.
@@ -57,7 +60,10 @@ def table_spec(
     declared = table(name)
     return dg.AssetSpec(
         key=key_of(name),
-        deps=[_dep(dep, partitions_def) if isinstance(dep, str) else dep for dep in deps],
+        deps=[
+            *(_dep(dep, partitions_def) if isinstance(dep, str) else dep for dep in deps),
+            *(sources.key(source) for source in reads),
+        ],
         description="\n\n".join(part for part in (_sentence(declared), made_by) if part),
         group_name=declared.schema,
         kinds={"duckdb", *(kinds or ())},
