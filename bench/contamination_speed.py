@@ -22,22 +22,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from resources.compute.tasks import LocalCompute
-from resources.contamination.order_scoring import (
-    FP32,
-    HALF_PRECISION_BATCH,
-    OrderBatch,
-    OrderJob,
-    Tokens,
-    order_batches,
-    tokens_of,
-)
+from resources.contamination.order_scoring import tokens_of
 from resources.contamination.scorers import scorer_of
 from resources.models.weights import LanguageModels
 from strandline.contamination.benchmarks import BenchmarkSpec, read_benchmark
+from strandline.contamination.order_batches import HALF_PRECISION_BATCH, OrderBatch, OrderJob, Tokens, order_batches
 from strandline.contamination.orderings import PermutationGroup, evenly_spaced, make_shards
 from strandline.contamination.sequential import FIXED_19, THREE_LOOKS, run_looks
 from strandline.models import ModelSpec
 from strandline.models.spec import read_models
+from strandline.scoring.scores import FP32
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT_PERMUTATIONS = FIXED_19.looks[-1]

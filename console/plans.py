@@ -1,5 +1,7 @@
 """Plans for a terminal: what a run would take at most, before anything is asked."""
 
+from resources.configured import BenchmarkListResource, ContaminationResource, NetworkResource
+from resources.network.http import FetchError
 from resources.probe.rows import plan_at_its_price, run_for_settings
 from resources.warehouse.store import Reader
 from strandline.models import ModelSpec
@@ -11,3 +13,16 @@ def planned(reader: Reader, spec: ModelSpec, settings: Settings | None = None) -
     """What dating a model would take at most from here; asks and stores nothing."""
     _, policy, stored = run_for_settings(reader, spec, settings or Settings())
     return plan_at_its_price(spec, policy, stored)
+
+
+def estimated_plan(listed: BenchmarkListResource) -> str | None:
+    """What a test of the first listed benchmark can reach and takes where nothing is scored yet; no model is loaded."""
+    spec = next(iter(listed.read()), None)
+    if spec is None:
+        return None
+    title = f"contamination by {spec.benchmark}, where nothing is scored yet, a token taken as three characters"
+    try:
+        plan = ContaminationResource().open().estimated(listed.load(spec, NetworkResource()))
+    except (ValueError, FetchError) as error:
+        return f"{title}\nno plan: {error}"
+    return f"{title}\n{plan.text()}"

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from assets.contamination import estimated_plan
-from console.plans import planned
+from console.plans import estimated_plan, planned
 from console.summary import in_short
 from resources.configured import BenchmarkListResource
 from resources.probe.rows import current_run, stored_boundaries, stored_rounds

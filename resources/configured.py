@@ -14,10 +14,12 @@ from pydantic import Field
 
 from resources.compute.ray_cluster import RayCompute
 from resources.compute.tasks import Compute, LocalCompute
+from resources.contamination.benchmark_files import load_benchmark
 from resources.contamination.order_scoring import OrderScorer
 from resources.contamination.scorers import scorer_of
 from resources.endpoints.chat import Patience
 from resources.models.weights import LanguageModels
+from resources.network.download_cache import DownloadCache
 from resources.network.http import Http, Limits
 from resources.perplexity.reference_scores import Encoder, words_encoder
 from resources.places import rooted
@@ -25,7 +27,7 @@ from resources.probe.asking import Asker, open_asker
 from resources.spans.sources import known_options
 from resources.spans.topic_lists import read_topics
 from resources.warehouse.store import Warehouse
-from strandline.contamination.benchmarks import BenchmarkSpec, read_specs
+from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec, read_specs
 from strandline.contamination.order_check import GATE
 from strandline.contamination.sequential import DESIGNS
 from strandline.contamination.settings import FEWEST_PERMUTATIONS, ContaminationSettings
@@ -147,6 +149,11 @@ class BenchmarkListResource(dg.ConfigurableResource):
             names = ", ".join(listed) or "none"
             raise ValueError(f"{self.path} does not list a benchmark named {name!r}; it lists {names}")
         return listed[name]
+
+    def load(self, spec: BenchmarkSpec, network: NetworkResource) -> Benchmark:
+        """The examples of a listed benchmark: from its file, or fetched once. Errors as ``load_benchmark``."""
+        with network.open() as http:
+            return load_benchmark(spec, http, DownloadCache(rooted(network.cache_dir) / "benchmarks"))
 
 
 class CorpusListResource(dg.ConfigurableResource):

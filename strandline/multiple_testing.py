@@ -8,6 +8,8 @@ after a look at their results.
 
 from __future__ import annotations
 
+from math import exp
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -45,7 +47,8 @@ def adjusted_log_p_values(log_p_values: ArrayLike) -> Floats:
     q = np.empty(len(logs))
     scaled = logs[order] + np.log(len(logs) or 1) - np.log(_ranks(order))
     q[order] = np.exp(np.minimum(_smallest_so_far(scaled), 0.0))
-    return np.asarray(np.maximum(q, np.exp(logs)))
+    own = [max(exp(value), float(np.exp(value))) for value in logs]
+    return np.maximum(q, own)
 
 
 def _row(values: ArrayLike, name: str) -> Floats:

@@ -31,24 +31,23 @@ def load_benchmark(spec: BenchmarkSpec, http: Http, shelf: DownloadCache) -> Ben
     """Open a benchmark's file, or fetch it once, and read it.
 
     A published version does not change, so what was fetched is kept under its address and version; another version, or
-    an emptied shelf, is fetched anew.
+    an emptied shelf, is fetched anew. A fetched file that is not what the list says is refused before it is kept.
 
     Raises:
         ValueError: the file is missing, or is not what the list says.
         resources.network.http.FetchError: it could not be fetched.
     """
-    if is_remote(spec):
-        name = f"{spec.location} {spec.version}"
-        return read_benchmark(spec, shelf.read_or(name, lambda: _fetched(spec, http)))
-    file = rooted(spec.location)
-    try:
-        return read_benchmark(spec, file.read_bytes())
-    except OSError as error:
-        raise ValueError(f"{spec.benchmark}: {spec.location} cannot be opened: {error.strerror}") from error
+    if not is_remote(spec):
+        try:
+            return read_benchmark(spec, rooted(spec.location).read_bytes())
+        except OSError as error:
+            raise ValueError(f"{spec.benchmark}: {spec.location} cannot be opened: {error.strerror}") from error
+    made: list[Benchmark] = []
 
+    def fetch() -> bytes:
+        content = http.get(mirrored(spec.location), store=False, max_bytes=MOST_BYTES).content
+        made.append(read_benchmark(spec, content))
+        return content
 
-def _fetched(spec: BenchmarkSpec, http: Http) -> bytes:
-    """The file as served; one that is not what the list says is refused before it is kept."""
-    content = http.get(mirrored(spec.location), store=False, max_bytes=MOST_BYTES).content
-    read_benchmark(spec, content)
-    return content
+    kept = shelf.read_or(f"{spec.location} {spec.version}", fetch)
+    return made[0] if made else read_benchmark(spec, kept)

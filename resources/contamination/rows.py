@@ -1,19 +1,21 @@
 """Rows of the contamination tables: benchmarks, order checks and verdicts as rows, and stored scores read back."""
 
 from collections.abc import Mapping, Sequence
-from math import exp
 from typing import Any
 
 import polars as pl
 
-from resources.contamination.order_scoring import scores_of
-from resources.warehouse.store import Merge, Replace, Warehouse
+from resources.warehouse.store import Merge, Reader, Replace
 from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec
 from strandline.contamination.exact import permutation_test
 from strandline.contamination.order_check import OrderCheck, check_order
-from strandline.contamination.orderings import REVERSED, PermutationGroup, Shard, make_shards
+from strandline.contamination.orderings import CANONICAL, REVERSED, PermutationGroup, Shard, make_shards
 from strandline.contamination.pooling import Pooled
-from strandline.contamination.verdict import ShardScores, Verdict, benjamini_hochberg, comparisons
+from strandline.contamination.schedule import scores_of
+from strandline.contamination.settings import ContaminationSettings
+from strandline.contamination.statuses import COMPARISON, COUNTED, OK, ORDER_NOT_EXCHANGEABLE
+from strandline.contamination.verdict import ShardScores, Verdict, comparisons
+from strandline.multiple_testing import adjusted_log_p_values
 
 WHOLE_FILE_AT_MOST = 2000
 
@@ -76,7 +78,7 @@ def _check_rows(
         "statistic": check.combined,
         "p_value": check.p_value,
         "is_gate": is_gate,
-        "status": "order_not_exchangeable" if failed else "ok",
+        "status": ORDER_NOT_EXCHANGEABLE if failed else OK,
         "reason": check.summary() if failed else None,
     }
     single = [
@@ -104,7 +106,7 @@ def drawn_from(stored: pl.DataFrame, group: str) -> tuple[str, str | None]:
     return str(stored["permutation_group"][0]), stored["order_digest"][0]
 
 
-def order_check_p(store: Warehouse, benchmark: str, group: str, order_digest: str | None) -> float | None:
+def order_check_p(store: Reader, benchmark: str, group: str, order_digest: str | None) -> float | None:
     """The p-value of the check that gates verdicts on this published order and group; None where there is none."""
     rows = store.query(
         "select p_value from contamination.order_checks where benchmark = ? and permutation_group = ? and is_gate "
@@ -114,7 +116,7 @@ def order_check_p(store: Warehouse, benchmark: str, group: str, order_digest: st
     return float(rows["p_value"][0]) if rows.height else None
 
 
-def stored_scores(store: Warehouse, model: str, benchmark: str) -> pl.DataFrame:
+def stored_scores(store: Reader, model: str, benchmark: str) -> pl.DataFrame:
     """All stored orderings of a model and benchmark."""
     return store.query(
         "select * from contamination.order_logliks where model = ? and benchmark = ? order by shard, permutation",
@@ -124,15 +126,32 @@ def stored_scores(store: Warehouse, model: str, benchmark: str) -> pl.DataFrame:
 
 def scores_in(rows: pl.DataFrame) -> tuple[list[ShardScores], dict[int, float | None], float]:
     """Shard scores, the reversed order's value by shard, and the largest change of a sentinel."""
-    values: dict[int, dict[int, float | None]] = {}
-    tokens: dict[int, int] = {}
-    moved = 0.0
-    for row in rows.iter_rows(named=True):
-        values.setdefault(row["shard"], {})[row["permutation"]] = row["loglik"]
-        tokens[row["shard"]] = row["n_tokens"]
-        moved = max(moved, row["sentinel_difference"] or 0.0)
-    shards = [scores_of(shard, found, tokens[shard]) for shard, found in values.items()]
-    return shards, {shard: found.get(REVERSED) for shard, found in values.items()}, moved
+    shards: list[ShardScores] = []
+    backwards: dict[int, float | None] = {}
+    for (shard,), part in rows.group_by("shard", maintain_order=True):
+        index = int(str(shard))
+        logliks = dict(zip(part["permutation"], part["loglik"], strict=True))
+        shards.append(scores_of(index, logliks, part["n_tokens"][-1], _n_orders(part), part["dtype"][0]))
+        backwards[index] = logliks.get(REVERSED)
+    moved = rows["sentinel_difference"].max() if rows.height else None
+    return shards, backwards, float(str(moved or 0.0))
+
+
+def plan_of(rows: pl.DataFrame, settings: ContaminationSettings) -> str | None:
+    """The plan as it stood before scoring, from what one published order of every shard holds."""
+    published = rows.filter(pl.col("permutation") == CANONICAL)
+    if published.is_empty():
+        return None
+    n_orders = [_n_orders(part) for _, part in published.group_by("shard", maintain_order=True)]
+    return settings.plan(int(published["n_tokens"].sum()), published["n_examples"].to_list(), n_orders).text()
+
+
+def _n_orders(part: pl.DataFrame) -> int:
+    """Orders of a shard that can be told apart; rows of an older version do not count equal examples."""
+    counted = part["n_distinct_orders"].drop_nulls()
+    if counted.len():
+        return int(counted[0])
+    return PermutationGroup.parse(part["permutation_group"][0]).n_orders(part["n_examples"][0])
 
 
 def shard_rows(
@@ -201,33 +220,34 @@ def verdict_rows(
         "verdict": verdict.verdict,
         "reason": verdict.reason,
         "summary": verdict.summary(),
+        "needed_effect": verdict.needed_effect,
     }
     named = comparisons(shards, verdict.n_permutations) if verdict.n_permutations else []
     return [main, *(_comparison(base, pooled) for pooled in named)]
 
 
-def changes(verdict: Verdict, tests: Sequence[dict[str, Any]], shards: Sequence[dict[str, Any]]) -> list[Replace]:
-    """The writes that replace one model and benchmark in both tables, in one transaction."""
+def verdict_writes(
+    store: Reader, verdict: Verdict, tests: Sequence[dict[str, Any]], shards: Sequence[dict[str, Any]]
+) -> list[Replace | Merge]:
+    """The writes that replace one model and benchmark in both tables, and every verdict's q-value, in one transaction.
+
+    Benjamini and Hochberg's q-values are over all verdicts behind a passed order check.
+    """
     where = {"model": verdict.model, "benchmark": verdict.benchmark}
-    return [
-        Replace("contamination.shard_tests", pl.DataFrame(shards, infer_schema_length=None), where),
-        Replace("contamination.tests", pl.DataFrame(tests, infer_schema_length=None), where),
+    writes: list[Replace | Merge] = [
+        Replace("contamination.shard_tests", shards, where),
+        Replace("contamination.tests", tests, where),
     ]
-
-
-def q_values(store: Warehouse) -> Merge | None:
-    """Benjamini-Hochberg over all verdicts behind a passed order check; None where there is none."""
-    rows = store.query(
-        "select model, benchmark, method, ln_p, p_value from contamination.tests "
-        "where is_verdict and ln_p is not null and verdict in ('order_memorised', 'no_evidence')"
-    )
-    if rows.is_empty():
-        return None
-    found = benjamini_hochberg(rows["ln_p"].to_list())
-    q = [max(value, exp(ln_p)) for value, ln_p in zip(found, rows["ln_p"], strict=True)]
-    return Merge(
-        "contamination.tests", rows.select("model", "benchmark", "method").with_columns(pl.Series("q_value", q))
-    )
+    others = store.query(
+        "select model, benchmark, method, ln_p, verdict from contamination.tests "
+        "where is_verdict and not (model = ? and benchmark = ?) order by all",
+        list(where.values()),
+    ).to_dicts()
+    judged = [row for row in [*others, tests[0]] if row["verdict"] in COUNTED and row["ln_p"] is not None]
+    q_values = adjusted_log_p_values([row["ln_p"] for row in judged])
+    keys = ("model", "benchmark", "method")
+    merged = [{key: row[key] for key in keys} | {"q_value": q} for row, q in zip(judged, q_values, strict=True)]
+    return [*writes, Merge("contamination.tests", merged)] if merged else writes
 
 
 def _comparison(base: Mapping[str, Any], pooled: Pooled) -> dict[str, Any]:
@@ -239,6 +259,6 @@ def _comparison(base: Mapping[str, Any], pooled: Pooled) -> dict[str, Any]:
         "p_value": pooled.p_value or None,
         "ln_p": pooled.log_p,
         "resolution": pooled.resolution or None,
-        "verdict": "comparison",
+        "verdict": COMPARISON,
         "reason": "for comparison only; not valid after an early stop",
     }

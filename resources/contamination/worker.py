@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
+from resources.contamination.order_scoring import Tokenization
 from resources.endpoints.completions import RemoteScorer, remote_scorer
 from resources.models.weights import LanguageModels
 from resources.perplexity.worker import LIBRARIES
+from strandline.contamination.order_batches import OrderBatch
 from strandline.models import ModelSpec
 from strandline.scoring.engine import Scorer
 from strandline.scoring.language_model import LanguageModel
 from strandline.scoring.prefix_tree import Request
+from strandline.scoring.scores import SequenceScore
 
 PROBE_TOKENS = 256
+"""Tokens on which the rate of a worker is measured: about a second on one core, long enough not to be all overhead."""
 
-Work = Callable[[Mapping[str, Any]], Any]
+BatchScores = list[list[SequenceScore]]
+
+
+@dataclass(frozen=True)
+class TokenizeTexts:
+    """The payload that asks for ids of texts; the other payload is a batch of orders to score."""
+
+    texts: tuple[str, ...]
+
+
+Payload = TokenizeTexts | OrderBatch
+Work = Callable[[Payload], Tokenization | BatchScores]
 
 
 def order_worker(spec: ModelSpec, dtype: str, folder: str) -> Work:
-    """A worker for two kinds of payload: ``texts`` to tokenize, and ``windows`` to score in batches of ``size``."""
+    """A worker that tokenizes in the model's format and scores every batch in the batch's own."""
     models = LanguageModels(Path(folder))
 
-    def work(payload: Mapping[str, Any]) -> Any:
-        lm = models.load(spec, payload.get("dtype", dtype))
+    def work(payload: Payload) -> Tokenization | BatchScores:
+        lm = models.load(spec, payload.dtype if isinstance(payload, OrderBatch) else dtype)
         return _answer(payload, lm, Scorer(lm))
 
     return work
@@ -38,30 +53,31 @@ def remote_order_worker(spec: ModelSpec) -> Work:
     return lambda payload: _answer(payload, scorer, scorer)
 
 
-def _answer(payload: Mapping[str, Any], model: LanguageModel | RemoteScorer, scorer: Scorer | RemoteScorer) -> Any:
-    if "texts" in payload:
-        return _tokenized(payload["texts"], model, scorer)
-    return [scorer.batch(window, payload["size"]) for window in payload["windows"]]
+def _answer(
+    payload: Payload, model: LanguageModel | RemoteScorer, scorer: Scorer | RemoteScorer
+) -> Tokenization | BatchScores:
+    if isinstance(payload, TokenizeTexts):
+        return _tokenized(payload.texts, model, scorer)
+    return [scorer.batch(window, payload.size) for window in payload.windows]
 
 
 def _tokenized(
     texts: Sequence[str], model: LanguageModel | RemoteScorer, scorer: Scorer | RemoteScorer
-) -> dict[str, Any]:
+) -> Tokenization:
     """Ids of each text alone, and what belongs beside them; the rate is measured on the first tokens of the texts."""
     ids = model.token_ids(texts)
     head = [] if model.bos_id is None else [model.bos_id]
     room = min(PROBE_TOKENS, model.context_length or PROBE_TOKENS) - len(head)
     probe = [*head, *[i for row in ids for i in row][:room]]
-    rate = _rate(probe, scorer) if len(probe) > 1 else None
     here = isinstance(model, LanguageModel)
-    return {
-        "ids": ids,
-        "tokens_per_second": rate,
-        "bos_id": model.bos_id,
-        "context_length": model.context_length,
-        "device": model.device,
-        "libraries": " ".join(f"{name} {version(name)}" for name in LIBRARIES) if here else None,
-    }
+    return Tokenization(
+        ids,
+        model.bos_id,
+        model.context_length,
+        _rate(probe, scorer) if len(probe) > 1 else None,
+        model.device,
+        " ".join(f"{name} {version(name)}" for name in LIBRARIES) if here else None,
+    )
 
 
 def _rate(probe: Sequence[int], scorer: Scorer | RemoteScorer) -> float:

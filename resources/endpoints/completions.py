@@ -38,9 +38,8 @@ from strandline.models.digests import value_digest
 from strandline.scoring.engine import SCORER_VERSION
 from strandline.scoring.language_model import CHARACTERS_PER_TOKEN
 from strandline.scoring.prefix_tree import Request
-from strandline.scoring.scores import SequenceScore, TextScore, perplexity, text_score, tokenized, too_short
+from strandline.scoring.scores import SERVED, SequenceScore, TextScore, perplexity, text_score, tokenized, too_short
 
-SERVED = "served"
 _COMMON = "The harbour lies north of the old lighthouse and is open to ships of"
 _ENDINGS = (" every kind in summer.", " 4 knots until March; nothing")
 _SPARE_TOKENS = 16

@@ -1,21 +1,7 @@
 -- Views over the contamination tests.
 
--- A row is the verdict for a model and benchmark, q-values computed over all verdicts that are there now.
+-- A row is the verdict for a model and benchmark.
 create or replace view contamination.verdicts as
-with judged as (
-    select *, verdict in ('order_memorised', 'no_evidence') as counts
-    from contamination.tests
-    where is_verdict
-),
-ranked as (
-    select
-        *,
-        count(*) filter (counts and ln_p is not null) over () as n_judged,
-        case when counts and ln_p is not null then
-            row_number() over (partition by counts and ln_p is not null order by ln_p, model, benchmark)
-        end as position
-    from judged
-)
 select
     model,
     benchmark,
@@ -23,11 +9,7 @@ select
     reason,
     p_value,
     ln_p / ln(10) as log10_p,
-    case when position is not null then
-        min(least(1.0, exp(ln_p) * n_judged / position)) over (
-            partition by position is not null order by position desc rows unbounded preceding
-        )
-    end as q_value,
+    q_value,
     alpha,
     resolution,
     at_floor,
@@ -38,8 +20,10 @@ select
     stopped_early,
     method,
     n_orders,
-    n_tokens
-from ranked;
+    n_tokens,
+    needed_effect
+from contamination.tests
+where is_verdict;
 
 -- A row is a named statistic beside a verdict: what the literature would have said of the same orders.
 create or replace view contamination.comparisons as

@@ -62,7 +62,7 @@ comment on column contamination.order_checks.z_score is 'its distance from shuff
 comment on column contamination.order_checks.p_value is 'exact permutation p-value';
 comment on column contamination.order_checks.n_permutations is 'permutations drawn';
 comment on column contamination.order_checks.is_gate is 'whether a failure blocks verdicts with this permutation group';
-comment on column contamination.order_checks.status is 'ok; order_not_exchangeable (a combined check at or below .01); missing';
+comment on column contamination.order_checks.status is 'ok, order_not_exchangeable: a combined check at or below the gate';
 comment on column contamination.order_checks.reason is 'one plain sentence when the status is not ok';
 
 create table contamination.order_logliks (
@@ -87,6 +87,8 @@ create table contamination.order_logliks (
     settings_digest text not null,
     status text not null,
     reason text,
+    context_length integer,
+    n_distinct_orders integer,
     primary key (model, benchmark, shard, permutation),
     check (isfinite(loglik))
 );
@@ -109,9 +111,11 @@ comment on column contamination.order_logliks.device is 'where it was computed';
 comment on column contamination.order_logliks.prefix_token is 'id of the token before the first example; NULL where the tokenizer defines no BOS';
 comment on column contamination.order_logliks.scorer_version is 'version of the scoring code';
 comment on column contamination.order_logliks.library_versions is 'versions of the libraries that computed it; NULL behind an endpoint';
-comment on column contamination.order_logliks.settings_digest is 'digest of benchmark order, shards, group, separator, run seed, weights and tokenizer: rows of other settings are not reused';
+comment on column contamination.order_logliks.settings_digest is 'digest of benchmark order, shards, group, separator, run seed, weights, number format, scoring code and the context that the model''s entry states: rows of other settings are not reused';
 comment on column contamination.order_logliks.status is 'ok, nonfinite';
 comment on column contamination.order_logliks.reason is 'one plain sentence when the status is not ok';
+comment on column contamination.order_logliks.context_length is 'tokens that the model takes at once, BOS included; a longer ordering is scored in windows. NULL: without limit';
+comment on column contamination.order_logliks.n_distinct_orders is 'orders of this shard that can be told apart, equal examples counted once, 1,000,000 at most';
 
 create table contamination.shard_tests (
     model text not null,
@@ -150,7 +154,7 @@ comment on column contamination.shard_tests.shuffled_mean is 'mean of the shuffl
 comment on column contamination.shard_tests.shuffled_sd is 'their standard deviation (ddof 1), nats';
 comment on column contamination.shard_tests.n_tokens is 'tokens of one ordering';
 comment on column contamination.shard_tests.stopped_early is 'whether a look ended it';
-comment on column contamination.shard_tests.status is 'ok; nonfinite: left out of the verdict';
+comment on column contamination.shard_tests.status is 'ok; nonfinite: left out of the verdict; inconclusive: too few orders scored';
 comment on column contamination.shard_tests.reason is 'one plain sentence when the status is not ok';
 
 create table contamination.tests (
@@ -176,6 +180,7 @@ create table contamination.tests (
     verdict text not null,
     reason text,
     summary text,
+    needed_effect double,
     primary key (model, benchmark, method),
     check (p_value > 0 and p_value <= 1)
 );
@@ -202,3 +207,4 @@ comment on column contamination.tests.plan is 'the budget as logged before anyth
 comment on column contamination.tests.verdict is 'order_memorised, no_evidence, order_not_exchangeable, numerically_fragile, inconclusive; comparison';
 comment on column contamination.tests.reason is 'one plain sentence';
 comment on column contamination.tests.summary is 'the summary as printed, with what it cannot show';
+comment on column contamination.tests.needed_effect is 'total effect that the last look finds in 80 % of tests, first order: standard deviations between shuffled orders, summed over shards and divided by the root of their number; NULL where it can find none';

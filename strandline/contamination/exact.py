@@ -131,11 +131,6 @@ def permutation_test(canonical: float, shuffled: ArrayLike, *, tolerance: float 
     )
 
 
-def randomised_p(test: ShardTest, rng: np.random.Generator) -> Fraction:
-    """A p-value with ties broken at random: exact level even with ties, but two seeds differ, so never the default."""
-    return Fraction(int(rng.integers(1 + test.greater, test.rank + 1)), test.n_permutations + 1)
-
-
 def finite_values(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """A non-empty one-dimensional array of finite numbers; ValueError says what is wrong and where."""
     array = np.asarray(values)

@@ -5,7 +5,8 @@ the caller's.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import factorial, prod
 from typing import Literal
@@ -57,6 +58,12 @@ class PermutationGroup:
         """How many orders ``size`` examples have: a shard of two has two, however many are drawn."""
         width = self.width or size
         return prod(factorial(min(width, size - start)) for start in range(0, size, width))
+
+    def distinct_orders(self, examples: Sequence[Hashable]) -> int:
+        """How many orders of these examples can be told apart: equal ones may change places unseen."""
+        width = self.width or max(1, len(examples))
+        windows = [examples[start : start + width] for start in range(0, len(examples), width)]
+        return prod(_arrangements(list(Counter(window).values())) for window in windows)
 
     def draw(self, size: int, rng: np.random.Generator) -> list[int]:
         """A uniformly drawn order of ``size`` examples; the published one may come up, which keeps p exact."""
@@ -161,6 +168,11 @@ def judge_sentinel(published: float, again: float, tolerance: float) -> Literal[
     If not, the whole shard is scored again in fp32: the two scores are never averaged and the larger is never taken.
     """
     return "equal" if abs(published - again) <= tolerance else "rescore"
+
+
+def _arrangements(counts: Sequence[int]) -> int:
+    """Different orders of things of which there are so many of each kind."""
+    return factorial(sum(counts)) // prod(map(factorial, counts))
 
 
 def _shard_count(lengths: Sequence[int], examples_per_shard: int | None) -> int:

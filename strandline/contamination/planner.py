@@ -1,8 +1,9 @@
 """What a test can reach and what it costs, before anything is spent: smallest p, power, tokens and time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, inf, log, sqrt
+from math import exp, log, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from strandline.contamination.sequential import (
     design_for,
     expected_draws,
 )
+from strandline.numeric_input import real_number, whole_number
 
 EFFECTS = (2.0, 3.0, 4.0, 5.0, 7.0)
 
@@ -35,15 +37,17 @@ def fixed_power(effect: float, n_shards: int, n_permutations: int, alpha: Level)
         alpha: level.
     """
     level = as_level(alpha)
-    if Fraction(1, (n_permutations + 1) ** n_shards) > level:
+    effect = real_number(effect, "an effect")
+    if smallest_p(n_shards, n_permutations) > level:
         return 0.0
     return float(ndtr(_shift(effect, n_shards, n_permutations) + ndtri(float(level))))
 
 
 def needed_effect(n_permutations: int, alpha: Level, power: float = 0.8) -> float:
     """d sqrt(K) that reaches this power: (z_alpha + z_power) sqrt((m + 1) / m), first order."""
-    if not 0 < power < 1:
+    if not 0 < real_number(power, "power") < 1:
         raise ValueError(f"power lies between 0 and 1, not {power!r}")
+    whole_number(n_permutations, "the number of permutations", 1)
     reach = ndtri(power) - ndtri(float(as_level(alpha)))
     return float(reach * sqrt((n_permutations + 1) / n_permutations))
 
@@ -51,6 +55,8 @@ def needed_effect(n_permutations: int, alpha: Level, power: float = 0.8) -> floa
 def expected_permutations(design: LookDesign, n_shards: int, alpha: Level, *, effect: float = 0.0) -> float:
     """Expected shuffled orders per shard under a design, by the joint normal law of its looks."""
     level = as_level(alpha)
+    whole_number(n_shards, "the number of shards", 1)
+    effect = real_number(effect, "an effect")
     expected = float(design.looks[0])
     for j in range(1, len(design.looks)):
         go_on = _chance_to_continue(design, j, n_shards, level, effect)
@@ -58,16 +64,33 @@ def expected_permutations(design: LookDesign, n_shards: int, alpha: Level, *, ef
     return expected
 
 
-def smallest_log_p(
-    n_shards: int, n_permutations: int, weight: Fraction = Fraction(1), n_orders: int | None = None
-) -> float:
-    """ln of the smallest p-value that K shards with m permutations each can reach at a look of this weight.
+def smallest_p(
+    n_shards: int, n_permutations: int, weight: Fraction = Fraction(1), n_orders: Sequence[int] | None = None
+) -> Fraction:
+    """The smallest p-value that K shards with m permutations each can reach at a look of this weight, as a fraction.
 
-    ``n_orders`` is how many orders a shard has at all: drawing more of them reaches nothing smaller.
+    ``n_orders`` is how many orders each shard has that can be told apart: drawing more of them reaches nothing smaller.
+
+    Raises:
+        ValueError: no shard, no permutation, a weight outside (0, 1], numbers of orders that do not belong to shards.
     """
-    if n_shards < 1 or n_permutations < 1:
-        raise ValueError("at least one shard and one permutation")
-    return min(0.0, -n_shards * log(min(n_permutations + 1, n_orders or inf)) - log(weight))
+    whole_number(n_shards, "the number of shards", 1)
+    most = whole_number(n_permutations, "the number of permutations", 1) + 1
+    share = as_level(weight, "a look's share of the level") if weight != 1 else Fraction(1)
+    counts = [whole_number(n, "the number of orders of a shard", 1) for n in n_orders or [most] * n_shards]
+    if len(counts) != n_shards:
+        raise ValueError(f"{len(counts)} numbers of orders for {n_shards} shard(s)")
+    return min(Fraction(1), 1 / (prod(min(most, n) for n in counts) * share))
+
+
+def smallest_log_p(
+    n_shards: int, n_permutations: int, weight: Fraction = Fraction(1), n_orders: Sequence[int] | None = None
+) -> float:
+    """The natural logarithm of :func:`smallest_p`, also where that is too small for a float."""
+    p = smallest_p(n_shards, n_permutations, weight, n_orders)
+    if any(n <= n_permutations for n in n_orders or ()):
+        return log(p.numerator) - log(p.denominator)
+    return min(0.0, -n_shards * log(n_permutations + 1) - log(weight))
 
 
 @dataclass(frozen=True)
@@ -75,7 +98,8 @@ class Plan:
     """The stated budget of one test.
 
     ``tokens_per_pass`` is the token count of one ordering of every shard; a verdict scores ``1 + permutations`` passes.
-    Times are None where no rate was measured.
+    ``can_reject`` says whether the smallest reachable p lies at or below alpha. Times are None where no rate was
+    measured.
     """
 
     n_shards: int
@@ -88,12 +112,8 @@ class Plan:
     expected_permutations_null: float
     expected_permutations_strong: float
     power_by_effect: tuple[tuple[float, float], ...]
+    can_reject: bool
     tokens_per_second: float | None = None
-
-    @property
-    def can_reject(self) -> bool:
-        """Whether the smallest reachable p lies at or below alpha."""
-        return self.smallest_log_p <= log(self.alpha)
 
     @property
     def expected_tokens(self) -> int:
@@ -136,18 +156,18 @@ def make_plan(
     alpha: Level = "0.05",
     design: LookDesign | None = None,
     tokens_per_second: float | None = None,
-    n_orders: int | None = None,
+    n_orders: Sequence[int] | None = None,
 ) -> Plan:
     """Plan a test; one shard is planned for Besag-Clifford, several for the design (default ``design_for``).
 
-    ``n_orders`` is how many orders the smallest shard has at all, which matters for shards of a few examples.
+    ``n_orders`` is how many orders of each shard can be told apart, which matters for few or equal examples.
 
     Raises:
         ValueError: no tokens, no shards, a rate that is not positive.
     """
-    if tokens_per_pass < 1 or n_shards < 1:
-        raise ValueError("a plan needs at least one shard and one token")
-    if tokens_per_second is not None and not 0 < tokens_per_second < inf:
+    whole_number(tokens_per_pass, "the number of tokens", 1)
+    whole_number(n_shards, "the number of shards", 1)
+    if tokens_per_second is not None and real_number(tokens_per_second, "a rate") <= 0:
         raise ValueError(f"a rate is positive, not {tokens_per_second!r}")
     if n_shards == 1:
         facts = _one_shard(alpha, n_orders)
@@ -163,7 +183,7 @@ def make_plan(
     )
 
 
-def _looks(n_shards: int, alpha: Level, design: LookDesign, n_orders: int | None) -> dict[str, Any]:
+def _looks(n_shards: int, alpha: Level, design: LookDesign, n_orders: Sequence[int] | None) -> dict[str, Any]:
     last, weight = design.looks[-1], design.weights[-1]
     share = as_level(alpha) * weight
     powers = [(total, fixed_power(total / sqrt(n_shards), n_shards, last, share)) for total in EFFECTS]
@@ -171,17 +191,19 @@ def _looks(n_shards: int, alpha: Level, design: LookDesign, n_orders: int | None
         "design_name": f"{design.name} ({', '.join(map(str, design.looks))} shuffled orders)",
         "most_permutations": last,
         "smallest_log_p": smallest_log_p(n_shards, last, weight, n_orders),
+        "can_reject": smallest_p(n_shards, last, weight, n_orders) <= as_level(alpha),
         "expected_permutations_null": expected_permutations(design, n_shards, alpha),
         "expected_permutations_strong": expected_permutations(design, n_shards, alpha, effect=7 / sqrt(n_shards)),
         "power_by_effect": tuple(powers),
     }
 
 
-def _one_shard(alpha: Level, n_orders: int | None) -> dict[str, Any]:
+def _one_shard(alpha: Level, n_orders: Sequence[int] | None) -> dict[str, Any]:
     return {
         "design_name": f"Besag-Clifford (until {BESAG_CLIFFORD_STOP} exceedances, {BESAG_CLIFFORD_MOST} at most)",
         "most_permutations": BESAG_CLIFFORD_MOST,
         "smallest_log_p": smallest_log_p(1, BESAG_CLIFFORD_MOST, n_orders=n_orders),
+        "can_reject": smallest_p(1, BESAG_CLIFFORD_MOST, n_orders=n_orders) <= as_level(alpha),
         "expected_permutations_null": float(expected_draws(BESAG_CLIFFORD_STOP, BESAG_CLIFFORD_MOST)),
         "expected_permutations_strong": float(BESAG_CLIFFORD_MOST),
         "power_by_effect": tuple((effect, fixed_power(effect, 1, BESAG_CLIFFORD_MOST, alpha)) for effect in EFFECTS),

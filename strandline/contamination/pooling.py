@@ -18,7 +18,6 @@ from strandline.contamination.levels import Level, as_level
 
 SCALE = 1024
 PRIOR_DEGREES = 4
-GRID_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,11 @@ class Pooled:
         return exp(self.log_p)
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the p-value is the exact null probability rather than an approximation."""
-        return bool(self.atoms)
+    def floor(self) -> Fraction:
+        """The smallest p that these values allow, ties counted, as a fraction; 0 where the method has no floor."""
+        return prod(
+            (Fraction(atoms.top_weight(), atoms.total) for atoms in self.atoms), start=Fraction(bool(self.atoms))
+        )
 
     @property
     def resolution(self) -> float:
@@ -107,7 +108,7 @@ def lattice_fisher(ranks: Sequence[int], n_permutations: Sequence[int] | int, *,
     """Exact Fisher-type pooling of shard ranks: scores floor(scale * ln((m + 1) / r) + 1/2) and their exact null.
 
     The lattice statistic is itself the statistic, so the p-value is exact, unlike the chi-squared approximation,
-    which on a coarse grid is far too conservative. For shards of which only p-values are known (``ranks_of``).
+    which on a coarse grid is far too conservative. For shards of which only ranks are known.
     """
     sizes = _sizes(ranks, n_permutations)
     rows = [[_half_up(scale * log((m + 1) / r)) for r in range(1, m + 2)] for m in sizes]
@@ -120,43 +121,6 @@ def rank_sum(ranks: Sequence[int], n_permutations: Sequence[int] | int) -> Poole
     common = lcm(*(m + 1 for m in sizes))
     rows = [[(m + 1 - r) * (common // (m + 1)) for r in range(1, m + 2)] for m in sizes]
     return _exact("rank_sum", [uniform(row) for row in rows], _observed(rows, ranks))
-
-
-def pool_atoms(method: str, shards: Sequence[Atoms], observed: Sequence[int]) -> Pooled:
-    """Exact pooling of any integer scores, such as those of Besag-Clifford shards."""
-    if len(shards) != len(observed):
-        raise ValueError("one observed score for each shard")
-    return _exact(method, list(shards), sum(observed))
-
-
-def ranks_of(p_values: ArrayLike, n_permutations: Sequence[int] | int) -> list[int]:
-    """Ranks behind shard p-values on the grid 1/(m+1)..1.
-
-    Raises:
-        ValueError: a p-value outside (0, 1], or off its declared grid.
-    """
-    values = p_value_list(p_values)
-    sizes = [n_permutations] * len(values) if isinstance(n_permutations, int) else list(n_permutations)
-    if len(sizes) != len(values):
-        raise ValueError("one number of permutations for each p-value")
-    exact = [p * (m + 1) for p, m in zip(values, sizes, strict=True)]
-    for k, value in enumerate(exact):
-        if abs(value - round(value)) > GRID_TOLERANCE or round(value) < 1:
-            raise ValueError(f"p-value {values[k]!r} of shard {k} is not on the grid of {sizes[k]} permutations")
-    return [round(value) for value in exact]
-
-
-def fisher_product(ranks: Sequence[int], n_permutations: Sequence[int] | int) -> Fraction:
-    """P(product of p-values <= the observed one), exactly, by counting integer products: for small cases.
-
-    Products never fall as ranks are multiplied, so branches above the observed product are dropped.
-    """
-    sizes = _sizes(ranks, n_permutations)
-    limit = prod(ranks)
-    counts = {1: 1}
-    for m in sizes:
-        counts = _multiply(counts, m + 1, limit)
-    return Fraction(sum(counts.values()), prod(m + 1 for m in sizes))
 
 
 def fisher_chi2(p_values: ArrayLike) -> Pooled:
@@ -260,14 +224,6 @@ def _sizes(ranks: Sequence[int], n_permutations: Sequence[int] | int) -> list[in
 
 def _observed(rows: Sequence[Sequence[int]], ranks: Sequence[int]) -> int:
     return sum(row[rank - 1] for row, rank in zip(rows, ranks, strict=True))
-
-
-def _multiply(counts: dict[int, int], n: int, limit: int) -> dict[int, int]:
-    grown: dict[int, int] = {}
-    for product, count in counts.items():
-        for rank in range(1, min(n, limit // product) + 1):
-            grown[product * rank] = grown.get(product * rank, 0) + count
-    return grown
 
 
 def _student_log_sf(t: float, df: int) -> float:

@@ -6,16 +6,14 @@ The default design looks at every shard after 2, 5 and 19 shuffled orders. Open-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, lcm, log
+from math import exp, log
 from typing import Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from strandline.contamination.convolution import Atoms
 from strandline.contamination.exact import RELATIVE_TOLERANCE, finite_values
 from strandline.contamination.levels import Level, as_level
-from strandline.contamination.pooling import SCALE, Pooled, z_sum
+from strandline.contamination.pooling import Pooled, z_sum
 
 Decision = Literal["continue", "rejected", "futile", "finished"]
 
@@ -184,11 +182,6 @@ class BesagClifford:
     most: int
 
     @property
-    def is_finished(self) -> bool:
-        """Whether the rule has stopped drawing."""
-        return self.exceedances == self.stop or self.draws == self.most
-
-    @property
     def p_fraction(self) -> Fraction | None:
         """stop / draws at the stop-th exceedance, else (1 + exceedances) / (most + 1) after all draws."""
         if self.exceedances == self.stop:
@@ -223,23 +216,6 @@ def besag_clifford(
         seen += 1
         exceedances += drawn >= published - within
     return BesagClifford(exceedances, seen, stop, most)
-
-
-def besag_clifford_grid(stop: int, most: int) -> list[tuple[Fraction, Fraction]]:
-    """Attainable p-values in rising order, each with its probability under the null (continuous values)."""
-    _check_rule(stop, most)
-    grid = [Fraction(g, most + 1) for g in range(1, stop + 1)]
-    grid += [Fraction(stop, draws) for draws in range(most, stop - 1, -1)]
-    return [(p, p - below) for below, p in zip([Fraction(0), *grid], grid, strict=False)]
-
-
-def besag_clifford_atoms(stop: int, most: int, *, scale: int = SCALE) -> tuple[Atoms, dict[Fraction, int]]:
-    """Lattice Fisher atoms of one such shard, and the score of each attainable p-value, for ``pooling.pool_atoms``."""
-    grid = besag_clifford_grid(stop, most)
-    scores = {p: int(np.floor(scale * -log(p) + 0.5)) for p, _ in grid}
-    common = lcm(*(probability.denominator for _, probability in grid))
-    weights = tuple(int(probability * common) for _, probability in grid)
-    return Atoms(tuple(scores[p] for p, _ in grid), weights), scores
 
 
 def expected_draws(stop: int, most: int) -> Fraction:

@@ -3,11 +3,13 @@
 The settings are fixed before anything is scored; changing one means another test.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from strandline.contamination.benchmarks import Benchmark
 from strandline.contamination.levels import as_level
+from strandline.contamination.order_batches import OrderJob, Tokens
 from strandline.contamination.order_check import GATE
 from strandline.contamination.orderings import PermutationGroup, Shard, affordable, evenly_spaced, make_shards
 from strandline.contamination.planner import Plan, expected_permutations, make_plan
@@ -79,17 +81,48 @@ class ContaminationSettings:
         per_shard = sum(benchmark.lengths()) / len(shards) / PLANNED_CHARACTERS_PER_TOKEN
         return evenly_spaced(shards, affordable(per_shard, 1 + self._passes(len(shards)), self.token_budget))
 
+    def job(
+        self, model: str, benchmark: Benchmark, *, weights: str, dtype: str, context_length: int | None = None
+    ) -> OrderJob:
+        """What is to be ordered and scored: the shards that the budget pays for, under these weights."""
+        return OrderJob(
+            model=model,
+            benchmark=benchmark.spec.benchmark,
+            order_digest=benchmark.digest,
+            shards=tuple(self.tested_shards(benchmark)),
+            weights=weights,
+            dtype=dtype,
+            group=PermutationGroup.parse(self.group),
+            run_seed=self.run_seed,
+            context_length=context_length,
+        )
+
     def estimated(self, benchmark: Benchmark) -> Plan:
         """The plan before any model or tokenizer is loaded: tokens from characters, the time not known yet."""
-        shards, lengths = self.tested_shards(benchmark), benchmark.lengths()
+        shards, lengths, group = self.tested_shards(benchmark), benchmark.lengths(), PermutationGroup.parse(self.group)
         characters = sum(sum(lengths[shard.start : shard.stop]) for shard in shards)
+        n_orders = [group.distinct_orders(benchmark.texts[shard.start : shard.stop]) for shard in shards]
+        sizes = [shard.size for shard in shards]
+        return self.plan(-(-characters // PLANNED_CHARACTERS_PER_TOKEN), sizes, n_orders)
+
+    def planned(self, job: OrderJob, tokens: Tokens) -> Plan:
+        """What a test of this job can reach and costs, at the rate that one worker was measured at."""
+        n_tokens = sum(tokens.in_shard(shard) for shard in job.shards)
+        n_orders = [tokens.distinct_orders(shard, job.group) for shard in job.shards]
+        return self.plan(n_tokens, [shard.size for shard in job.shards], n_orders, tokens.tokens_per_second)
+
+    def plan(
+        self, n_tokens: int, sizes: Sequence[int], n_orders: Sequence[int], tokens_per_second: float | None = None
+    ) -> Plan:
+        """The plan for shards of these sizes, whose orders can be told apart in so many ways each."""
         return make_plan(
-            -(-characters // PLANNED_CHARACTERS_PER_TOKEN),
-            len(shards),
-            max(shard.size for shard in shards),
+            n_tokens,
+            len(sizes),
+            max(sizes),
             alpha=self.alpha,
-            design=self.look_design(len(shards)),
-            n_orders=min(PermutationGroup.parse(self.group).n_orders(shard.size) for shard in shards),
+            design=self.look_design(len(sizes)),
+            tokens_per_second=tokens_per_second,
+            n_orders=n_orders,
         )
 
     def look_design(self, n_shards: int) -> LookDesign | None:

@@ -7,27 +7,27 @@ an order preference and nothing more.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import exp, inf, isfinite, log
-from typing import Literal
+from math import exp, isfinite, log, sqrt
 
 import numpy as np
 
 from strandline.contamination.exact import RELATIVE_TOLERANCE, ShardTest, permutation_test
 from strandline.contamination.levels import Level, as_level
 from strandline.contamination.order_check import GATE
+from strandline.contamination.planner import needed_effect, smallest_log_p, smallest_p
 from strandline.contamination.pooling import Pooled, fisher_chi2, lattice_fisher, oren_t, rank_sum
 from strandline.contamination.sequential import (
     BESAG_CLIFFORD_MOST,
+    BesagClifford,
     LookDesign,
     SequentialTest,
     besag_clifford,
     design_for,
     run_looks,
 )
-
-VerdictName = Literal[
-    "order_memorised", "no_evidence", "order_not_exchangeable", "numerically_fragile", "inconclusive", "comparison"
-]
+from strandline.contamination.statuses import VerdictName
+from strandline.numeric_input import real_array, real_number
+from strandline.scoring.scores import FP32
 
 CAUTION = (
     "What this cannot show: only a memory of the published ORDER is visible here. A model that trained on the same "
@@ -35,19 +35,40 @@ CAUTION = (
     "is no proof of a clean model."
 )
 OUT_OF_REACH = "this budget cannot reach level {:g}: use more shards, more permutations or more examples in a shard"
+UNFINISHED = "scoring is not finished"
+WITHIN_NOISE = "the verdict turns on differences within the scoring noise; score again in fp32"
 ASSUMPTION = (
     "Assumed: without training on it, the published order of a shard is as good as any other. The order check looks "
     "for surface patterns only; an order by meaning or difficulty could pass it."
 )
 
+UNIT_ROUNDOFF = {FP32: 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
+"""Half the distance from 1 to the next number of the format. A server's format is not known: it is taken for fp32."""
+
+LOGIT_SIZE = 20.0
+"""Logits of language models reach about 20, and each is rounded once; over n tokens the errors grow as the root of n.
+With it 230 tokens in bfloat16 may be off by 1.2 nats, the most that was measured there."""
+
+LAST_DIGITS = 4
+"""A sum that passed through single precision is off by up to one of its last digits at either end: four half digits."""
+
+NATS_A_TOKEN = 3.0
+"""About what a token of plain text costs a small model; stands in where the number of tokens is not known."""
+
 
 @dataclass(frozen=True)
 class ShardScores:
-    """Log-likelihoods of one shard: the published order's first, then shuffled ones in the order they were drawn."""
+    """Log-likelihoods of one shard: the published order's first, then shuffled ones in the order they were drawn.
+
+    ``n_orders`` is how many of its orders can be told apart and ``dtype`` the number format of the values, where they
+    are known.
+    """
 
     shard: int
     values: tuple[float, ...]
     n_tokens: int = 0
+    n_orders: int | None = None
+    dtype: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +78,8 @@ class Verdict:
     ``log_p`` is the natural log of a p-value that is valid at any stop of the design; ``log_floor`` the log of the
     smallest that the design can reach, ``log_floor_scored`` of the smallest that the orders scored until it stopped
     could give. All are None where nothing could be tested. Where the verdict is ``order_not_exchangeable`` the p-value
-    measures an order preference, not contamination.
+    measures an order preference, not contamination. ``needed_effect`` is the total effect (see ``planner``) that the
+    last look finds in 80 % of tests; None where it can find none.
     """
 
     model: str
@@ -77,6 +99,7 @@ class Verdict:
     shard_tests: tuple[tuple[int, ShardTest], ...] = ()
     excluded: tuple[int, ...] = ()
     tolerance: float = 0.0
+    needed_effect: float | None = None
 
     @property
     def n_shards(self) -> int:
@@ -135,12 +158,13 @@ def judge(
     design: LookDesign | None = None,
     group: str = "all",
     sentinel_difference: float = 0.0,
-    n_orders: int | None = None,
 ) -> Verdict:
     """The verdict on the orders scored so far.
 
     Two or more shards are pooled by the looks of ``design`` (default ``design_for``); one shard is tested by Besag and
-    Clifford's rule. Shards with a value that is not finite are left out whole and named.
+    Clifford's rule. Shards with a value that is not finite are left out whole and named. A rejection must survive when
+    every published value is lowered by the noise of its number format, or it is ``numerically_fragile``; where no order
+    of these examples could reach the level, the verdict is ``inconclusive``.
 
     Args:
         model, benchmark: names.
@@ -152,21 +176,20 @@ def judge(
         group: the permutation group, for the text.
         sentinel_difference: largest difference seen when the published order was scored again; values closer than it
             count as ties, and a verdict that hangs on it is ``numerically_fragile``.
-        n_orders: how many orders the smallest shard has at all. Where that leaves the level out of reach, a test that
-            does not reject is ``inconclusive``.
 
     Raises:
-        ValueError: a shard without a shuffled order, a level outside (0, 1).
+        ValueError: a shard without a shuffled order, values that are no numbers, a level outside (0, 1).
     """
     level = as_level(alpha)
-    whole = [shard for shard in shards if all(isfinite(value) for value in shard.values)]
+    whole = [shard for shard in shards if np.all(np.isfinite(real_array(shard.values, f"shard {shard.shard}")))]
     left_out = tuple(shard.shard for shard in shards if shard not in whole)
     base = Verdict(model, benchmark, "none", "inconclusive", "", level, order_p=order_p, group=group, excluded=left_out)
     if not whole:
         return replace(base, reason=_nothing(left_out))
-    base = replace(base, tolerance=_tolerance(whole, sentinel_difference))
-    floor = -inf if n_orders is None else -len(whole) * log(n_orders)
-    tested = _one_shard(base, whole[0], floor) if len(whole) == 1 else _many_shards(base, whole, design, floor)
+    moved = real_number(sentinel_difference, "a sentinel difference")
+    if moved < 0:
+        raise ValueError(f"a sentinel difference is not negative, not {sentinel_difference!r}")
+    tested = _one_shard(base, whole[0], moved) if len(whole) == 1 else _many_shards(base, whole, design, moved)
     return _gated(tested, order_p, gate)
 
 
@@ -193,29 +216,18 @@ def comparisons(shards: Sequence[ShardScores], n_permutations: int) -> list[Pool
     return found
 
 
-def benjamini_hochberg(log_p_values: Sequence[float]) -> list[float]:
-    """False-discovery-rate q-values of natural-log p-values, in the order given."""
-    if not log_p_values:
-        return []
-    logs = np.asarray(log_p_values, dtype=float)
-    if not np.all(np.isfinite(logs)) or np.any(logs > 0):
-        raise ValueError("log p-values are finite and at most 0")
-    order = np.argsort(logs, kind="stable")
-    adjusted = logs[order] + np.log(len(logs)) - np.log(np.arange(1, len(logs) + 1))
-    smallest = np.minimum.accumulate(adjusted[::-1])[::-1]
-    q_values = np.empty(len(logs))
-    q_values[order] = np.exp(np.minimum(smallest, 0.0))
-    return [float(q) for q in q_values]
-
-
-def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesign | None, floor: float) -> Verdict:
+def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesign | None, moved: float) -> Verdict:
+    """The verdict by looks over two or more shards; orders beyond the deciding look change nothing."""
     design = design or design_for(len(shards))
     result = run_looks([shard.values for shard in shards], design, alpha=base.alpha)
-    lowered = [(shard.values[0] - base.tolerance, *shard.values[1:]) for shard in shards]
-    lower = run_looks(lowered, design, alpha=base.alpha)
-    floor = max(floor, result.log_floor)
-    word, reason = _verdict_and_reason(result, lower, floor)
     done = result.n_permutations
+    shards = [replace(shard, values=shard.values[: done + 1]) for shard in shards]
+    tolerance = _tolerance(shards, moved)
+    lowered = [(shard.values[0] - _noise(shard, tolerance), *shard.values[1:]) for shard in shards]
+    lower = run_looks(lowered, design, alpha=base.alpha)
+    smallest, floor = _reach(shards, list(zip(design.looks, design.weights, strict=True)))
+    is_within_reach, share = smallest <= base.alpha, base.alpha * design.weights[-1]
+    word, reason = _verdict_and_reason(result, lower.decision == "rejected", is_within_reach)
     return replace(
         base,
         method=f"exact Z-sum, {design.name}",
@@ -227,23 +239,23 @@ def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesig
         log_floor_scored=result.log_floor_scored if result.looks else None,
         n_permutations=done,
         stopped_early=result.stopped_early,
-        shard_tests=_shard_tests(shards, done, base.tolerance),
+        tolerance=tolerance,
+        shard_tests=_shard_tests(shards, done, tolerance),
+        needed_effect=needed_effect(design.looks[-1], share) if is_within_reach else None,
     )
 
 
-def _verdict_and_reason(result: SequentialTest, lower: SequentialTest, floor: float) -> tuple[VerdictName, str]:
+def _verdict_and_reason(result: SequentialTest, holds: bool, is_within_reach: bool) -> tuple[VerdictName, str]:
+    """The verdict of looks; ``holds``: they reject also when the published values are lowered by the noise."""
     alpha = float(result.alpha)
     if result.decision == "continue":
-        return (
-            "inconclusive",
-            f"scoring is not finished: the next look needs {result.next_look} shuffled orders a shard",
-        )
-    if (result.decision == "rejected") != (lower.decision == "rejected"):
-        return "numerically_fragile", "the verdict turns on differences within the scoring noise; score again in fp32"
-    if result.decision == "rejected":
-        return "order_memorised", f"the published order is more likely than chance allows at level {alpha:g}"
-    if floor > log(result.alpha):
+        return "inconclusive", f"{UNFINISHED}: the next look needs {result.next_look} shuffled orders a shard"
+    if not is_within_reach or (result.decision == "finished" and _is_tied(result)):
         return "inconclusive", OUT_OF_REACH.format(alpha)
+    if result.decision == "rejected":
+        if not holds:
+            return "numerically_fragile", WITHIN_NOISE
+        return "order_memorised", f"the published order is more likely than chance allows at level {alpha:g}"
     reason = f"no evidence at level {alpha:g} that the published order is special to this model"
     if result.decision == "futile":
         look = result.looks[-1]
@@ -254,21 +266,39 @@ def _verdict_and_reason(result: SequentialTest, lower: SequentialTest, floor: fl
     return "no_evidence", reason
 
 
-def _one_shard(base: Verdict, shard: ShardScores, floor: float) -> Verdict:
-    test = besag_clifford(shard.values[0], shard.values[1:], tolerance=base.tolerance)
+def _is_tied(result: SequentialTest) -> bool:
+    """Whether, for equal values, no look could have rejected whichever of its orders had been the published one."""
+    return all(look.pooled.floor > look.weight * result.alpha for look in result.looks)
+
+
+def _reach(shards: Sequence[ShardScores], looks: Sequence[tuple[int, Fraction]]) -> tuple[Fraction, float]:
+    """The smallest p that looks can reach on these shards, and its logarithm; 1 where all orders scored tie."""
+    if all(len(shard.values) > 1 and len(set(shard.values)) == 1 for shard in shards):
+        return Fraction(1), 0.0
+    n = len(shards)
+    return min(
+        (smallest_p(n, m, weight, _orders(shards, m)), smallest_log_p(n, m, weight, _orders(shards, m)))
+        for m, weight in looks
+    )
+
+
+def _orders(shards: Sequence[ShardScores], n_permutations: int) -> list[int]:
+    """Orders that can be told apart in each shard; as many as are drawn where their number is not known."""
+    return [n_permutations + 1 if shard.n_orders is None else shard.n_orders for shard in shards]
+
+
+def _one_shard(base: Verdict, shard: ShardScores, moved: float) -> Verdict:
+    """The verdict by Besag and Clifford's rule."""
+    tolerance = _tolerance([shard], moved)
+    test = besag_clifford(shard.values[0], shard.values[1:], tolerance=tolerance)
     if test.draws == 0:
         raise ValueError(f"no permutations in shard {shard.shard}: at least one shuffled order is needed")
-    floor = max(floor, -log(BESAG_CLIFFORD_MOST + 1))
-    p = test.p_fraction
-    word: VerdictName = "inconclusive"
-    reason = f"scoring is not finished: {test.draws} shuffled orders, {test.exceedances} at least as likely"
-    if p is not None:
-        rejected = p <= base.alpha
-        word = "order_memorised" if rejected else "no_evidence"
-        kind = "more likely than chance allows" if rejected else "not special to this model on this evidence"
-        reason = f"the published order is {kind} at level {float(base.alpha):g}"
-        if not rejected and floor > log(base.alpha):
-            word, reason = "inconclusive", OUT_OF_REACH.format(float(base.alpha))
+    lower = besag_clifford(shard.values[0], shard.values[1:], tolerance=_noise(shard, tolerance)).p_fraction
+    used = replace(shard, values=shard.values[: test.draws + 1])
+    smallest, floor = _reach([used], [(BESAG_CLIFFORD_MOST, Fraction(1))])
+    is_within_reach, p = smallest <= base.alpha, test.p_fraction
+    holds = lower is not None and lower <= base.alpha
+    word, reason = _verdict_of_one(test, p, base.alpha, holds, is_within_reach)
     return replace(
         base,
         method="Besag-Clifford",
@@ -280,15 +310,34 @@ def _one_shard(base: Verdict, shard: ShardScores, floor: float) -> Verdict:
         log_floor_scored=None if p is None else -log(BESAG_CLIFFORD_MOST + 1),
         n_permutations=test.draws,
         stopped_early=test.draws < BESAG_CLIFFORD_MOST and p is not None,
-        shard_tests=_shard_tests([shard], test.draws, base.tolerance),
+        tolerance=tolerance,
+        shard_tests=_shard_tests([shard], test.draws, tolerance),
+        needed_effect=needed_effect(BESAG_CLIFFORD_MOST, base.alpha) if is_within_reach else None,
     )
+
+
+def _verdict_of_one(
+    test: BesagClifford, p: Fraction | None, alpha: Fraction, holds: bool, is_within_reach: bool
+) -> tuple[VerdictName, str]:
+    """The verdict on one shard; ``holds``: it is rejected also when the published value is lowered by the noise."""
+    if p is None:
+        so_far = f"{test.draws} shuffled orders, {test.exceedances} at least as likely"
+        return "inconclusive", f"{UNFINISHED}: {so_far}"
+    if not is_within_reach:
+        return "inconclusive", OUT_OF_REACH.format(float(alpha))
+    if p <= alpha and not holds:
+        return "numerically_fragile", WITHIN_NOISE
+    if p <= alpha:
+        return "order_memorised", f"the published order is more likely than chance allows at level {float(alpha):g}"
+    kind = "not special to this model on this evidence"
+    return "no_evidence", f"the published order is {kind} at level {float(alpha):g}"
 
 
 def _gated(verdict: Verdict, order_p: float | None, gate: Level) -> Verdict:
     if order_p is None:
         reason = "no verdict before the order check of this very order and permutation group"
         return replace(verdict, verdict="inconclusive", reason=reason)
-    if not 0 < order_p <= 1:
+    if not 0 < real_number(order_p, "an order check's p-value") <= 1:
         raise ValueError(f"an order check's p-value lies in (0, 1], not {order_p!r}")
     if Fraction(str(order_p)) > as_level(gate):
         return verdict
@@ -306,11 +355,18 @@ def _shard_tests(shards: Sequence[ShardScores], done: int, tolerance: float) -> 
     )
 
 
-def _tolerance(shards: Sequence[ShardScores], sentinel_difference: float) -> float:
-    if not isfinite(sentinel_difference) or sentinel_difference < 0:
-        raise ValueError(f"a sentinel difference is finite and not negative, not {sentinel_difference!r}")
+def _tolerance(shards: Sequence[ShardScores], moved: float) -> float:
+    """Values this close tie: a rounding of the sums, or what the published order has moved by."""
     largest = max(abs(value) for shard in shards for value in shard.values)
-    return max(RELATIVE_TOLERANCE * largest, sentinel_difference)
+    return max(RELATIVE_TOLERANCE * largest, moved)
+
+
+def _noise(shard: ShardScores, tolerance: float) -> float:
+    """By how much a shard's values may be off: the tolerance, or what its number format cannot resolve."""
+    largest = max(abs(value) for value in shard.values)
+    n_tokens = shard.n_tokens or largest / NATS_A_TOKEN
+    rounding = UNIT_ROUNDOFF.get(shard.dtype or FP32, UNIT_ROUNDOFF[FP32])
+    return max(tolerance, LOGIT_SIZE * rounding * sqrt(n_tokens), LAST_DIGITS * UNIT_ROUNDOFF[FP32] * largest)
 
 
 def _nothing(left_out: Sequence[int]) -> str:

@@ -13,6 +13,12 @@ from dataclasses import dataclass
 from strandline.scoring.language_model import ids_digest
 from strandline.scoring.prefix_tree import Request
 
+FP32 = "float32"
+"""The format that half precision gives way to where it is not enough."""
+
+SERVED = "served"
+"""Stands for the number format where a server computes: it does not say in which."""
+
 
 @dataclass(frozen=True)
 class SequenceScore:

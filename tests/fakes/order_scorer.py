@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from resources.contamination.order_scoring import OrderBatch, Scored
+from resources.contamination.order_scoring import Tokenization
+from strandline.contamination.order_batches import OrderBatch, Scored
 from strandline.scoring.prefix_tree import Request
 from strandline.scoring.scores import SequenceScore
 
@@ -39,10 +40,11 @@ class ScriptedScorer:
     tokenized: int = 0
     batches: list[OrderBatch] = field(default_factory=list)
 
-    def tokenize(self, texts: Sequence[str]) -> tuple[list[list[int]], int | None, int | None, float | None]:
+    def tokenize(self, texts: Sequence[str]) -> Tokenization:
         """Code points of each text."""
         self.tokenized += 1
-        return [[ord(letter) for letter in text] for text in texts], self.bos_id, self.context_length, 1000.0
+        ids = [[ord(letter) for letter in text] for text in texts]
+        return Tokenization(ids, self.bos_id, self.context_length, 1000.0, self.device, self.libraries)
 
     def run(self, batches: Iterable[OrderBatch]) -> Iterator[Scored]:
         """Scores in order; every window holds sequences of one length."""

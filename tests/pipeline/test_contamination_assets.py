@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from assets.asset_checks import checks
-from assets.contamination import ASSETS, estimated_plan
+from assets.contamination import ASSETS
 from assets.suites.contamination import SUITES
+from console.plans import estimated_plan
 from resources.configured import BenchmarkListResource, ContaminationResource, OrderScoringResource
 from resources.contamination.rows import verdict_rows
 from resources.warehouse.validation import validate
@@ -295,10 +296,11 @@ def test_the_plan_can_be_had_before_any_model_is_loaded(house: House) -> None:
     assert estimated_plan(house.listed) is None
 
 
-def test_identical_examples_give_ties_and_no_evidence(house: House) -> None:
+def test_identical_examples_are_inconclusive_because_no_order_can_reach_the_level(house: House) -> None:
     house.list_benchmarks({"same": ["one and the same"] * 40})
     row = house.test("same", Scripted(ScriptedScorer()))
-    assert (row["verdict"], row["p_value"]) == ("no_evidence", 1.0)
+    assert (row["verdict"], row["p_value"], row["resolution"]) == ("inconclusive", 1.0, 1.0)
+    assert "smallest reachable p: 1" in row["plan"]
     [benchmark] = house.rows("select * from contamination.benchmarks")
     assert benchmark["n_duplicates"] == 39
 

@@ -1,6 +1,7 @@
 """Orderings through the engine: equal to a plain forward pass, every token once, the same on every backend."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,10 @@ import numpy as np
 import pytest
 
 from resources.compute.tasks import LocalCompute
-from resources.contamination.order_scoring import (
-    OrderJob,
-    Tokens,
-    next_permutations,
-    score_design,
-    score_orders,
-    tokens_of,
-)
+from resources.contamination.order_scoring import score_design, score_orders, tokens_of
 from resources.contamination.scorers import ComputeScorer, scorer_of
 from resources.warehouse.store import Warehouse
+from strandline.contamination.order_batches import OrderJob, Tokens
 from strandline.contamination.orderings import REVERSED, PermutationGroup, Shard
 from strandline.contamination.sequential import THREE_LOOKS
 from strandline.models import ModelSpec
@@ -189,23 +184,6 @@ def test_the_published_order_sits_anywhere_also_when_a_shard_is_scored_again(sto
     assert len({orders.index(0) for orders in again}) > 1
 
 
-def test_a_design_asks_for_nothing_once_it_has_decided() -> None:
-    job = job_for(ScriptedScorer())
-    assert next_permutations(job, {}, THREE_LOOKS, "0.05") == [0, 1, 2]
-    flat = {k: dict.fromkeys(range(3), -5.0) for k in range(3)}
-    assert next_permutations(job, flat, THREE_LOOKS, "0.05") is None
-    broken = {k: {0: None, 1: -1.0, 2: -2.0} for k in range(3)}
-    assert next_permutations(job, broken, THREE_LOOKS, "0.05") is None
-    alone = {k: {0: 0.0, 1: -1.0, 2: None if k else -2.0} for k in range(3)}
-    assert next_permutations(job, alone, THREE_LOOKS, "0.05") == list(range(23))
-    one = job_for(ScriptedScorer(), SHARDS[:1])
-    assert next_permutations(one, {}, None, "0.05") == list(range(21))
-    best = {0: {k: 0.0 if k == 0 else -1.0 - k for k in range(21)}}
-    assert next_permutations(one, best, None, "0.05") == list(range(41))
-    worst = {0: {k: float(k) for k in range(21)}}
-    assert next_permutations(one, worst, None, "0.05") is None
-
-
 def test_the_settings_digest_names_all_that_a_value_depends_on() -> None:
     base = job_for(ScriptedScorer())
     changed = [
@@ -221,8 +199,8 @@ def test_the_settings_digest_names_all_that_a_value_depends_on() -> None:
 def test_a_tokenizer_without_a_separator_is_refused() -> None:
     class Silent(ScriptedScorer):
         def tokenize(self, texts: Any) -> Any:
-            ids, *rest = super().tokenize(texts)
-            return [*ids[:-1], []], *rest
+            made = super().tokenize(texts)
+            return replace(made, ids=[*made.ids[:-1], []])
 
     scorer = Silent()
     with pytest.raises(ValueError, match="separator"):

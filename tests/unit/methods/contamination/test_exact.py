@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.contamination.exact import permutation_test, randomised_p
+from strandline.contamination.exact import permutation_test
 from strandline.contamination.levels import as_level, grid_p_at_most
+from tests.fakes.contamination_references import randomised_p
 
 G1 = (-100.0, [-105, -101.5, -99, -100, -103, -110, -98.5, -102, -104])
 

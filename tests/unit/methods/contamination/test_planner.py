@@ -83,12 +83,12 @@ def test_plan_says_when_the_level_cannot_be_reached():
 
 
 def test_shards_of_a_few_examples_reach_no_smaller_p_than_they_have_orders():
-    assert smallest_log_p(1, 999, n_orders=6) == pytest.approx(log(1 / 6))
-    assert smallest_log_p(3, 29, n_orders=10**9) == smallest_log_p(3, 29)
-    alone, several = make_plan(50, 1, 3, n_orders=6), make_plan(200, 4, 2, n_orders=2)
+    assert smallest_log_p(1, 999, n_orders=[6]) == pytest.approx(log(1 / 6))
+    assert smallest_log_p(3, 29, n_orders=[10**9] * 3) == smallest_log_p(3, 29)
+    alone, several = make_plan(50, 1, 3, n_orders=[6]), make_plan(200, 4, 2, n_orders=[2] * 4)
     assert not alone.can_reject
     assert not several.can_reject
-    assert make_plan(50, 1, 4, n_orders=24).can_reject
+    assert make_plan(50, 1, 4, n_orders=[24]).can_reject
 
 
 @pytest.mark.parametrize("bad", [{"tokens_per_pass": 0, "n_shards": 3}, {"tokens_per_pass": 5, "n_shards": 0}])

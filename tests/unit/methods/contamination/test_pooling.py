@@ -14,15 +14,13 @@ from strandline.contamination.convolution import Atoms, exact_tail, tail_at_most
 from strandline.contamination.exact import permutation_test
 from strandline.contamination.pooling import (
     fisher_chi2,
-    fisher_product,
     lattice_fisher,
     oren_t,
-    pool_atoms,
     rank_sum,
-    ranks_of,
     z_scores,
     z_sum,
 )
+from tests.fakes.contamination_references import fisher_product, pool_atoms, ranks_of
 
 G10 = [[-100.25, -103.5, -101, -104.75], [-220, -224.5, -219.5, -226], [-90.5, -95, -93.25, -97]]
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from strandline.contamination.convolution import exact_tail
 from strandline.contamination.monitoring import log_e_process, log_e_value, uniform_e_value
-from strandline.contamination.pooling import pool_atoms
 from strandline.contamination.sequential import (
     DESIGNS,
     ECONOMY,
@@ -19,13 +18,12 @@ from strandline.contamination.sequential import (
     THREE_LOOKS,
     LookDesign,
     besag_clifford,
-    besag_clifford_atoms,
-    besag_clifford_grid,
     combine_looks,
     design_for,
     expected_draws,
     run_looks,
 )
+from tests.fakes.contamination_references import besag_clifford_atoms, besag_clifford_grid, pool_atoms
 
 TWO_LOOKS = LookDesign("two looks", (1, 3), (Fraction(1, 5), Fraction(4, 5)), (0.6,))
 
