@@ -6,11 +6,12 @@ flat.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from warnings import catch_warnings, simplefilter
 
 import dagster as dg
 
-from assets.partitions import rows_of
+from assets.partitions import months_of, rows_of
 from assets.tables import key_of, storable
 from resources.configured import WarehouseResource
 from resources.warehouse.schema import table
@@ -37,8 +38,8 @@ def checks(
 
 
 def _judged_by(definition: dg.PartitionsDefinition | None) -> dg.PartitionsDefinition | None:
-    """Tables by month are judged whole: a run without a partition brings all months up to date, and Dagster refuses a
-    partitioned check in it."""
+    """Tables by month have no partitioned check: a run without a partition brings all months up to date, and Dagster
+    refuses a partitioned check in it. In a run of some months the check reads which from the run's tags."""
     return None if isinstance(definition, dg.TimeWindowPartitionsDefinition) else definition
 
 
@@ -51,7 +52,8 @@ def table_check(
         keys = context.partition_keys if partitions_def and context.has_partition_key_range else [None]
         if partitions_def and context.has_partition_key and keys == [None]:
             keys = [context.partition_key]
-        reports = [judge(warehouse.open(), name, suite, rows_of(partitions_def, key)) for key in keys]
+        wanted = months_of(context.run.tags) if partitions_def is None and table(name).column("month") else None
+        reports = [judge(warehouse.open(), name, suite, rows_of(partitions_def, key), wanted) for key in keys]
         return result(reports)
 
     with catch_warnings():
@@ -65,12 +67,20 @@ def table_check(
         )(meets_expectations)
 
 
-def judge(warehouse: Warehouse, name: str, suite: Suite | Sequence[Expect], where: Mapping[str, object]) -> Report:
-    """Judge the rows that ``where`` selects."""
-    condition = " and ".join(f"{column} is not distinct from ?" for column in where) or "true"
+def judge(
+    warehouse: Warehouse,
+    name: str,
+    suite: Suite | Sequence[Expect],
+    where: Mapping[str, object],
+    months: Sequence[date] | None = None,
+) -> Report:
+    """Judge the rows that ``where`` selects, and of these only those of some months where they are given."""
+    conditions = [f"{column} is not distinct from ?" for column in where] + ["month in ?"] * (months is not None)
     order = ", ".join(table(name).primary_key)
+    values = [*where.values(), *([list(months)] if months is not None else [])]
     rows = warehouse.query(
-        f"select * from {name} where {condition} order by hash({order}) limit {SAMPLE_ROWS}", list(where.values())
+        f"select * from {name} where {' and '.join(conditions) or 'true'} order by hash({order}) limit {SAMPLE_ROWS}",
+        values,
     )
     return validate(name, rows, suite)
 

@@ -4,7 +4,7 @@ Keys are safe encodings of the names that users write, so that no name can break
 URL; ``name_of`` takes them back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -40,6 +40,15 @@ def add(instance: dg.DagsterInstance, definition: dg.DynamicPartitionsDefinition
     if new:
         instance.add_dynamic_partitions(definition.name, new)
     return new
+
+
+def months_of(tags: Mapping[str, str]) -> list[date] | None:
+    """The months of a run for some of them, from its tags; None for a run without a partition or of another kind."""
+    ends = [tags.get(f"dagster/asset_partition_range_{end}") for end in ("start", "end")]
+    first, last = (end or tags.get("dagster/partition") for end in ends)
+    if not first or not last or not all(months.has_partition_key(key) for key in (first, last)):
+        return None
+    return [date.fromisoformat(key) for key in months.get_partition_keys_in_range(dg.PartitionKeyRange(first, last))]
 
 
 def rows_of(definition: dg.PartitionsDefinition | None, key: str | None) -> dict[str, Any]:

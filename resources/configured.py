@@ -24,7 +24,7 @@ from resources.network.http import Http, Limits
 from resources.perplexity.reference_scores import Encoder, words_encoder
 from resources.places import rooted
 from resources.probe.asking import Asker, open_asker
-from resources.spans.sources import known_options
+from resources.spans.sources import known_kinds
 from resources.spans.topic_lists import read_topics
 from resources.warehouse.store import Warehouse
 from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec, read_specs
@@ -128,7 +128,7 @@ class SpanListResource(dg.ConfigurableResource):
         file = rooted(self.path)
         try:
             raw = read_yaml(file.read_text(encoding="utf-8"))
-            return spans_of(raw, known_options(), read_topics, now or datetime.now(UTC))
+            return spans_of(raw, known_kinds(), read_topics, now or datetime.now(UTC))
         except (ValueError, TypeError) as error:
             raise ValueError(f"{self.path}: {error}") from error
 

@@ -1,28 +1,35 @@
 """What the span tables must satisfy beyond their DDL."""
 
+from collections.abc import Sequence
+
+from resources.spans.sources import known_kinds
 from resources.warehouse.validation import Expect, Suite
+from strandline.spans import STATUSES
+from strandline.spans.selection import COMPLETE
 
-STATUSES = [
-    "ok", "missing", "invalid", "duplicate", "redirect", "blank", "hidden", "suppressed", "not_created", "deleted",
-    "unsupported", "unparsed", "unreadable", "no_text", "binary", "pointer", "empty", "too_short", "undated",
-    "misdated", "truncated", "revisit", "garbled", "near_duplicate", "not_sampled", "failed", "deferred",
-]  # fmt: skip
 SHA256 = r"^[0-9a-f]{64}$"
+"""How digests are written."""
 
-SUITES: dict[str, Suite] = {
-    "spans.resources": Suite(
+
+def resources_suite(sources: Sequence[str]) -> Suite:
+    """What the table of resources must satisfy where these kinds of sources are registered."""
+    return Suite(
         (
             Expect("ExpectTableRowCountToBeBetween", min_value=1),
             Expect("ExpectColumnValuesToNotBeNull", column="last_month"),
-            Expect("ExpectColumnValuesToBeInSet", column="source", value_set=["wikipedia", "readme", "git", "news"]),
+            Expect("ExpectColumnValuesToBeInSet", column="source", value_set=list(sources)),
             Expect("ExpectColumnValuesToMatchRegex", column="settings_sha256", regex=SHA256),
         )
-    ),
+    )
+
+
+SUITES: dict[str, Suite] = {
+    "spans.resources": resources_suite(list(known_kinds())),
     "spans.months": Suite(
         (
             Expect("ExpectTableRowCountToBeBetween", min_value=1),
-            # A month that failed stays out of no one's way, but most months failing is an outage.
-            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=["ok", "short"], mostly=0.9),
+            # One month that failed does not hold the others back, but more than a tenth of them failing is an outage.
+            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=sorted(COMPLETE), mostly=0.9),
             Expect("ExpectColumnValuesToBeBetween", column="n_documents", min_value=1, mostly=0.9),
             Expect("ExpectColumnValuesToBeBetween", column="n_ok", min_value=1, mostly=0.8),
             Expect("ExpectColumnValuesToNotBeNull", column="fetched_at"),
@@ -31,8 +38,8 @@ SUITES: dict[str, Suite] = {
     "spans.revisions": Suite(
         (
             Expect("ExpectTableRowCountToBeBetween", min_value=2),
-            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=STATUSES),
-            # News keeps every article that was looked at, most of them not drawn: a floor, not a target.
+            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=list(STATUSES)),
+            # News keeps every article that was looked at, and most of them are not drawn; so the share of texts is low.
             Expect("ExpectColumnProportionOfNonNullValuesToBeBetween", column="text_sha256", min_value=0.05),
             Expect("ExpectColumnValuesToMatchRegex", column="text_sha256", regex=SHA256),
             Expect("ExpectColumnValuesToBeBetween", column="n_chars", min_value=1),

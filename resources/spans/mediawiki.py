@@ -15,9 +15,11 @@ from typing import Any
 
 from resources.network.http import FetchError, Http, PermanentError, Reply, TransientError
 from resources.spans.sandbox import SandboxedFunction
+from resources.spans.source import Source
 from strandline.spans import DeferredError, Span, Version, wikipedia
 from strandline.spans.months import snapshot_instant
 from strandline.spans.selection import Known
+from strandline.spans.settings import SourceKind
 from strandline.spans.wikipedia import Change, Content, History, Page
 from strandline.spans.wikitext import CLEANER, Names, is_redirect
 
@@ -128,7 +130,6 @@ class WikipediaSource:
     further names of those namespaces and of redirects, beside those the wiki tells."""
 
     cleaner = CLEANER
-    options = frozenset({"api", "maxlag", "file", "category", "redirect"})
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http = http
@@ -314,3 +315,10 @@ def _busy(reply: Reply) -> str | None:
         return wikipedia.busy_reason(reply.json())
     except PermanentError:
         return None
+
+
+WIKIPEDIA = Source(
+    SourceKind("wikipedia", frozenset({"api", "maxlag", "file", "category", "redirect"}), is_listed=True),
+    WikipediaSource,
+)
+"""The record of this source."""

@@ -14,13 +14,24 @@ from resources.spans.commoncrawl import CommonCrawl
 from resources.spans.news_files import fingerprint, matching, read_items
 from resources.spans.news_pages import extractor
 from resources.spans.sandbox import SandboxedFunction
+from resources.spans.source import Source
 from strandline.spans import DeferredError, Span, Version, article
 from strandline.spans.commoncrawl import Capture, address_key, date_in_address, plan
 from strandline.spans.news import NewsItem, Rules, sample
 from strandline.spans.selection import Known
+from strandline.spans.settings import SourceKind
 
+OPTIONS = frozenset(
+    {"files", "fields", "site", "crawls", "newest_crawls", "match", "pause", "index", "data"}
+    | {"per_month", "seed", "min_words", "near"}
+)
+"""Settings that belong to this source alone."""
+TOKENS = 256
+"""Tokens scored of an article, half of what other documents get: what the paper did for its news."""
 UNDATED_AT_MOST = 2000
+"""Pages without a day in their address that are read for one run: at a second each, half an hour."""
 FAILURES_IN_A_ROW = 5
+"""Reads in a row that fail before the archive is left alone: a busy server recovers in minutes, not in more tries."""
 
 
 class NewsSource:
@@ -28,10 +39,6 @@ class NewsSource:
     `newest_crawls`, `match`, `pause`, `index`, `data`; and of the sample `per_month`, `seed`, `min_words`, `near`."""
 
     cleaner = article.CLEANER
-    options = frozenset(
-        {"files", "fields", "site", "crawls", "newest_crawls", "match", "pause", "index", "data"}
-        | {"per_month", "seed", "min_words", "near"}
-    )
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http, self._cache_dir = http, cache_dir
@@ -115,3 +122,7 @@ def _failed(capture: Capture, error: FetchError) -> NewsItem:
     day = capture.captured_at.date()
     item = NewsItem(address_key(capture.url), stated, "", capture.url, day, stated)
     return replace(item, status="failed", reason=str(error))
+
+
+NEWS = Source(SourceKind("news", OPTIONS, kind="unpaired", max_tokens=TOKENS), NewsSource)
+"""The record of this source."""

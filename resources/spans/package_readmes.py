@@ -20,11 +20,13 @@ from packaging.utils import canonicalize_name
 from resources.network.download_cache import DownloadCache
 from resources.network.http import FetchError, Http, PermanentError
 from resources.releases.registries import configured
+from resources.spans.source import Source
 from strandline.releases import pypi
 from strandline.spans import DeferredError, Span, Version, readme
 from strandline.spans.months import snapshot_instant
 from strandline.spans.readme import Artifact, Release
 from strandline.spans.selection import Known
+from strandline.spans.settings import SourceKind
 
 TAIL, LONG_TAIL, LARGE_WHEEL = 65_536, 262_144, 1_000_000
 LARGEST_SDIST = 2_000_000
@@ -115,7 +117,6 @@ class ReadmeSource:
     """READMEs of the packages that are the span's topics. Options: `index`, an address instead of pip's own."""
 
     cleaner = readme.CLEANER
-    options = frozenset({"index"})
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http, self._shelf = http, DownloadCache(cache_dir / "metadata")
@@ -205,3 +206,7 @@ def _total(content_range: str | None, received: int) -> int:
     """The whole file's length from `bytes 5-9/10`; a server that sent everything told no range."""
     told = (content_range or "").rpartition("/")[2]
     return int(told) if told.isdigit() else received
+
+
+README = Source(SourceKind("readme", frozenset({"index"}), is_listed=True), ReadmeSource)
+"""The record of this source."""

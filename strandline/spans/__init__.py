@@ -12,6 +12,12 @@ from datetime import date, datetime
 from hashlib import sha256
 from typing import Any
 
+STATUSES = (
+    "ok", "missing", "invalid", "duplicate", "redirect", "blank", "hidden", "suppressed", "not_created", "deleted",
+    "unsupported", "unparsed", "unreadable", "no_text", "binary", "pointer", "empty", "too_short", "undated",
+    "misdated", "truncated", "revisit", "garbled", "near_duplicate", "not_sampled", "failed", "deferred",
+)  # fmt: skip
+"""Every word that a version's status may be; the pages of the sources say what each means there."""
 TRANSIENT = frozenset({"failed", "deferred"})
 """Statuses that another run may change; every other status is final and is not fetched again."""
 RELATIVE = frozenset({"duplicate"})
@@ -19,7 +25,14 @@ RELATIVE = frozenset({"duplicate"})
 
 
 class DeferredError(Exception):
-    """A source stopped before the end, to spare a server or because it is gone; what it gave so far stands."""
+    """A source stopped before the end, to spare a server or because it is gone; what it gave so far stands.
+
+    months: those that are not complete for this reason; None for all that were asked for.
+    """
+
+    def __init__(self, reason: str, months: frozenset[date] | None = None) -> None:
+        super().__init__(reason)
+        self.months = months
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,8 @@ class Version:
     replaced_share: float | None = None
 
     def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"{self.topic} {self.month}: {self.status!r} is no status of a version")
         if (self.status == "ok") == (self.text is None and self.text_sha256 is None):
             raise ValueError(f"{self.topic} {self.month}: the status {self.status!r} and its text do not fit")
         for name in ("topic", "reason", "document", "url", "text"):

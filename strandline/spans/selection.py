@@ -1,7 +1,8 @@
-"""What a refresh has to fetch, and whether a month is complete: the bookkeeping that all sources share.
+"""What a refresh has to fetch, and what of it is complete afterwards: the bookkeeping that all sources share.
 
 A month is fetched again only where it is not complete under the present settings; a document within it only where no
-final version of it is known. Pure: what is known comes in, what is wanted comes out.
+final version of it is known. Pure: `plan` takes what is stored and says what to fetch, `settle` takes what came and
+says what to store.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from hashlib import sha256
 
-from strandline.spans import RELATIVE, TRANSIENT, Span, Version
+from strandline.spans import RELATIVE, TRANSIENT, DeferredError, Span, Version
 from strandline.spans.months import next_month
+from strandline.spans.news import Rules
 
+MONTH_STATUSES = ("ok", "short", "failed", "deferred")
+"""Every word that a month's status may be."""
 COMPLETE = frozenset({"ok", "short"})
+"""Statuses of months that are not fetched again: a month may have fewer documents than were asked for."""
 MANNERS = frozenset({"maxlag", "pause"})
 """Options that say how a server is asked and change no text."""
 
@@ -29,6 +34,10 @@ class Month:
     reason: str | None
     n_documents: int
     n_ok: int
+
+    def __post_init__(self) -> None:
+        if self.status not in MONTH_STATUSES:
+            raise ValueError(f"{self.month}: {self.status!r} is no status of a month")
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,83 @@ class Known:
     def open_months(self, topic: str, months: Iterable[date]) -> list[date]:
         """The months for which no final version of this topic is known."""
         return [month for month in months if (topic, month) not in self.versions]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the warehouse holds of a resource.
+
+    months: status and digest of each month that was judged. documents: the topics that have a row, by month. versions:
+    those that were found under the present settings, without their texts.
+    """
+
+    months: Mapping[date, tuple[str, str | None]] = field(default_factory=dict)
+    documents: Mapping[date, frozenset[str]] = field(default_factory=dict)
+    versions: Sequence[Version] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a refresh has to do: the months to fetch, those that leave the tables, and what need not be fetched."""
+
+    open: tuple[date, ...]
+    forgotten: tuple[date, ...]
+    known: Known
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a refresh came to: each fetched month judged, and those whose rows are replaced as a whole."""
+
+    months: tuple[Month, ...]
+    replaced: Mapping[date, tuple[Version, ...]]
+
+
+def plan(span: Span, stored: Stored, asked: Iterable[date], digest: str) -> Plan:
+    """What has to be fetched of the months asked for; `digest` is that of the present settings (`settings_digest`)."""
+    wanted = set(asked)
+    return Plan(
+        open=tuple(month for month in open_months(span, stored.months, digest) if month in wanted),
+        forgotten=tuple(sorted((set(stored.months) | set(stored.documents)) - set(span.months))),
+        known=Known.of(stored.versions),
+    )
+
+
+def settle(
+    span: Span, todo: Plan, stored: Stored, fresh: Iterable[Version], stopped: DeferredError | None = None
+) -> Settled:
+    """What stands in each fetched month now, from what came and what was known.
+
+    A month that `stopped` (why the source ended early) says nothing of is judged by its documents, and the rows of
+    documents that are no longer asked for leave it.
+    """
+    current = _current(span, todo, fresh)
+    cut = set(todo.open) if stopped and stopped.months is None else set(stopped.months or ()) if stopped else set()
+    judged = [
+        judge_month(month, current[month], expected_documents(span), str(stopped) if month in cut else None)
+        for month in todo.open
+    ]
+    topics = {month: {version.topic for version in current[month]} for month in todo.open}
+    left_over = [m for m in todo.open if m not in cut and stored.documents.get(m, frozenset()) - topics[m]]
+    return Settled(tuple(judged), {month: tuple(current[month]) for month in left_over})
+
+
+def _current(span: Span, todo: Plan, fresh: Iterable[Version]) -> dict[date, list[Version]]:
+    """The versions that make up each month: what came now, and for a listed topic what was known."""
+    listed = set(span.topics)
+    current = {
+        key: version for key, version in todo.known.versions.items() if key[0] in listed and key[1] in set(todo.open)
+    }
+    current |= {(version.topic, version.month): version for version in fresh}
+    months: dict[date, list[Version]] = {month: [] for month in todo.open}
+    for (_, month), version in current.items():
+        months[month].append(version)
+    return months
+
+
+def expected_documents(span: Span) -> int | None:
+    """How many documents with a text each month is asked to have; None: as many as there are."""
+    return int(span.options.get("per_month", Rules.per_month)) if span.kind == "unpaired" else None
 
 
 def settings_digest(span: Span, cleaner: str) -> str:

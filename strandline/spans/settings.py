@@ -6,24 +6,41 @@ Reading files is `resources.spans.topic_lists`. Every mistake is a ValueError th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from strandline.spans import Span
 from strandline.spans.months import month_range, month_start, reached
 
-UNPAIRED = frozenset({"news"})
-LISTED = frozenset({"wikipedia", "readme"})
-"""Sources whose documents are those that the user names; the others find theirs."""
-DEFAULT_TOKENS: Mapping[str, int] = {"news": 256}
+DEFAULT_TOKENS = 512
+"""Tokens scored of each document unless the settings say otherwise: the context that the paper scored articles with."""
 KEYS = frozenset(
     {"resource", "source", "enabled", "description", "months", "snapshot_day", "max_tokens"}
     | {"topics", "topics_file", "first_topics", "options"}
 )
+"""What an entry may say."""
 LATEST = "latest"
+"""As the last month: the newest one whose instant has passed."""
 
 
-Sources = Mapping[str, Collection[str]]
+@dataclass(frozen=True)
+class SourceKind:
+    """What the settings of a kind of source may say.
+
+    options: names of the settings that belong to it alone. kind: `panel` (the same documents every month) or
+    `unpaired`. is_listed: its documents are those that the user names; the others find theirs. max_tokens: scored of
+    each document unless the settings say otherwise.
+    """
+
+    name: str
+    options: frozenset[str] = frozenset()
+    kind: str = "panel"
+    is_listed: bool = False
+    max_tokens: int = DEFAULT_TOKENS
+
+
+Sources = Mapping[str, SourceKind]
 
 
 def spans_of(
@@ -31,8 +48,7 @@ def spans_of(
 ) -> tuple[Span, ...]:
     """The enabled resources of a settings document, in its order.
 
-    sources: the kinds that are registered, each with the names of its options. read_topics: gives the topics in a file
-    that the settings name.
+    sources: the kinds that are registered, by name. read_topics: gives the topics in a file that the settings name.
     """
     entries = raw.get("spans") if isinstance(raw, Mapping) else None
     if not isinstance(entries, list):
@@ -55,20 +71,21 @@ def _span(
         raise ValueError(f"a resource without a name: {dict(entry)}")
     if unknown := sorted(set(map(str, entry)) - KEYS):
         raise ValueError(f"resource {name}: unknown setting {unknown[0]}; known are {', '.join(sorted(KEYS))}")
-    source = str(entry.get("source", ""))
-    if source not in sources:
-        raise ValueError(f"resource {name}: source is {source!r}; it must be one of {', '.join(sorted(sources))}")
+    source = sources.get(str(entry.get("source", "")))
+    if source is None:
+        known = ", ".join(sorted(sources))
+        raise ValueError(f"resource {name}: source is {entry.get('source', '')!r}; it must be one of {known}")
     day = _positive(name, "snapshot_day", entry.get("snapshot_day", 1), 1)
     return Span(
         resource=name,
-        source=source,
-        kind="unpaired" if source in UNPAIRED else "panel",
+        source=source.name,
+        kind=source.kind,
         months=_months(name, entry.get("months"), day, now),
-        max_tokens=_positive(name, "max_tokens", entry.get("max_tokens", DEFAULT_TOKENS.get(source, 512)), 2),
+        max_tokens=_positive(name, "max_tokens", entry.get("max_tokens", source.max_tokens), 2),
         snapshot_day=day,
         description=str(entry.get("description", "")).strip(),
-        topics=_topics(name, entry, read_topics),
-        options=_options(name, entry.get("options"), sources[source]),
+        topics=_topics(name, entry, read_topics, source.is_listed),
+        options=_options(name, entry.get("options"), source.options),
     )
 
 
@@ -91,7 +108,9 @@ def _text(value: Any) -> date | str:
     return value if isinstance(value, date) else str(value)
 
 
-def _topics(name: str, entry: Mapping[str, Any], read_topics: Callable[[str], Sequence[str]]) -> tuple[str, ...]:
+def _topics(
+    name: str, entry: Mapping[str, Any], read_topics: Callable[[str], Sequence[str]], is_listed: bool
+) -> tuple[str, ...]:
     """Topics as listed or from a file, each once, in order; `first_topics` takes only so many of them."""
     given = entry.get("topics")
     if not isinstance(given, list | None):
@@ -103,7 +122,7 @@ def _topics(name: str, entry: Mapping[str, Any], read_topics: Callable[[str], Se
         except OSError as error:
             raise ValueError(f"resource {name}: topics_file {entry['topics_file']}: {error.strerror}") from None
     topics = tuple(dict.fromkeys(topic.strip() for topic in listed if topic.strip()))
-    if not topics and entry["source"] in LISTED:
+    if not topics and is_listed:
         raise ValueError(f"resource {name}: no topics; list them under `topics` or name a `topics_file`")
     limit = entry.get("first_topics")
     return topics if limit is None else topics[: _positive(name, "first_topics", limit, 1)]

@@ -11,14 +11,19 @@ import dagster as dg
 import pytest
 import yaml
 
+from assets.asset_checks import checks
 from assets.partitions import months as month_partitions
+from assets.partitions import months_of
 from assets.spans import ASSETS, CHECKS
+from assets.suites.spans import SUITES, resources_suite
 from resources.configured import NetworkResource, SpanListResource, WarehouseResource
 from resources.spans import sources as span_sources
+from resources.spans.source import Source
 from resources.warehouse.store import Warehouse
 from strandline.spans import DeferredError, Span, Version
 from strandline.spans.months import month_range
 from strandline.spans.selection import Known
+from strandline.spans.settings import SourceKind
 
 YEAR = month_range(date(2021, 1, 1), date(2021, 12, 1))
 TOPICS = ["alpha", "beta"]
@@ -28,7 +33,6 @@ class Scripted:
     """A source that fails where it is told to and remembers what it was asked for."""
 
     cleaner = "scripted-1"
-    options = frozenset({"api"})
     asked: Sequence[tuple[str, date]] = ()
     bad: frozenset[date] = frozenset()
     stop_after: int | None = None
@@ -58,6 +62,7 @@ class House:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.checks: list[dg.AssetChecksDefinition] = []
         self.instance = dg.DagsterInstance.ephemeral()
         self.warehouse = WarehouseResource(
             path=str(folder / "w.duckdb"), published=str(folder / "p.duckdb"), reports=str(folder / "reports")
@@ -78,7 +83,7 @@ class House:
         edges = zip(("start", "end"), (partitions[:1], partitions[-1:]), strict=True)
         tags = {f"dagster/asset_partition_range_{edge}": key for edge, keys in edges for key in keys}
         return dg.materialize(
-            [*ASSETS, *CHECKS],
+            [*ASSETS, *CHECKS, *self.checks],
             instance=self.instance,
             resources={
                 "warehouse": self.warehouse,
@@ -107,8 +112,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty: Path) -> House:
     shutil.copy(empty, tmp_path / "w.duckdb")
-    monkeypatch.setattr(span_sources, "SOURCES", {"scripted": Scripted})
-    monkeypatch.setattr("assets.spans.SOURCES", {"scripted": Scripted})
+    scripted = Source(SourceKind("scripted", frozenset({"api"}), is_listed=True), Scripted)
+    monkeypatch.setattr(span_sources, "SOURCES", (*span_sources.SOURCES, scripted))
     Scripted.asked, Scripted.bad, Scripted.stop_after = (), frozenset(), None
     return House(tmp_path)
 
@@ -154,6 +159,42 @@ def test_a_failed_month_is_fetched_again_and_only_its_missing_document(house: Ho
     assert house.run().success
     assert Scripted.asked == [("beta", date(2021, 7, 1))]
     assert set(house.statuses().values()) == {"MATERIALIZED"}
+
+
+def test_a_fault_of_one_month_fails_no_run_of_another(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.checks = checks(ASSETS, {**SUITES, "spans.resources": resources_suite(["scripted"])})
+    house.settle(TOPICS, last="2021-03")
+    Scripted.bad = frozenset({date(2021, 1, 1)})
+    assert not house.run("2021-01-01").success
+    assert house.run("2021-03-01").success
+    late = datetime(2021, 2, 1, 0, 0, 1, tzinfo=UTC)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Scripted, "_version", lambda self, topic, month: Version(topic, month, revised_at=late, text=topic)
+        )
+        assert not house.run("2021-02-01").success
+    house.settle(TOPICS, last="2021-04")
+    assert house.run("2021-04-01").success
+    assert not house.run().success
+
+
+@pytest.mark.parametrize(
+    ("tags", "months"),
+    [
+        ({}, None),
+        ({"dagster/partition": "2021-03-01"}, [date(2021, 3, 1)]),
+        ({"dagster/partition": "some-model"}, None),
+        (
+            {
+                "dagster/asset_partition_range_start": "2021-12-01",
+                "dagster/asset_partition_range_end": "2022-01-01",
+            },
+            [date(2021, 12, 1), date(2022, 1, 1)],
+        ),
+    ],
+)
+def test_which_months_a_run_is_for(tags: dict[str, str], months: list[date] | None) -> None:
+    assert months_of(tags) == months
 
 
 def test_a_partition_fetches_only_its_own_month(house: House) -> None:

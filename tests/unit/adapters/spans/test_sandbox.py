@@ -9,7 +9,7 @@ import pytest
 
 from resources.spans.sandbox import SandboxedFunction
 
-HERE = "tests.unit.adapters.spans.test_sandbox"
+HERE = __name__
 
 
 def double(value: str) -> str:

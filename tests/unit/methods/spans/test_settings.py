@@ -23,7 +23,7 @@ from strandline.spans.selection import (
     settings_digest,
     version_digest,
 )
-from strandline.spans.settings import spans_of
+from strandline.spans.settings import SourceKind, spans_of
 
 NOW = datetime(2024, 3, 1, 12, tzinfo=UTC)
 ENTRY: dict[str, Any] = {
@@ -32,7 +32,10 @@ ENTRY: dict[str, Any] = {
     "months": {"first": "2024-01", "last": "2024-02"},
     "topics": ["a"],
 }
-SOURCES = {"readme": frozenset({"index"}), "news": frozenset({"per_month"})}
+SOURCES = {
+    "readme": SourceKind("readme", frozenset({"index"}), is_listed=True),
+    "news": SourceKind("news", frozenset({"per_month"}), kind="unpaired", max_tokens=256),
+}
 MONTHS = month_range(date(2024, 1, 1), date(2024, 3, 1))
 SPAN = Span("r", "readme", "panel", MONTHS, 512, topics=("a", "b"))
 
