@@ -16,21 +16,23 @@ from resources.configured import NetworkResource, WarehouseResource
 from resources.releases.refresh import refresh
 from resources.releases.registries import Registries, configured
 from resources.releases.rows import (
-    changes,
     coverage,
-    item_frame,
-    known,
-    release_frame,
-    standing,
-    state_frame,
+    item_rows,
+    refresh_writes,
+    release_rows,
+    source_summary,
+    state_rows,
+    stored_over_facts,
     stored_releases,
 )
 from resources.warehouse.store import Replace
 from strandline.releases.facts import facts_folder, read_projects, read_releases
 from strandline.releases.flags import flagged
 from strandline.releases.items import ItemRules, probe_items
+from strandline.releases.sources import SOURCES
 
-REGISTRIES = ["npm", "pypi", "nodejs", "python", "github"]
+REGISTRIES = [source.name for source in SOURCES]
+"""Every registry that is registered; a run may name fewer."""
 
 
 class RefreshConfig(dg.Config):
@@ -71,9 +73,9 @@ def merge_releases(
     """The committed facts, what earlier refreshes found, and, if asked for, what the registries say now."""
     store, now, endpoints = warehouse.open(), datetime.now(UTC), configured()
     projects = read_projects(facts_folder())
-    before = known(store, projects, read_releases(facts_folder(), projects))
-    rows = release_frame(flagged(before.releases, now.date()), projects, endpoints)
-    store.write(Replace("releases.sources", state_frame(before.states)), Replace("releases.releases", rows))
+    before = stored_over_facts(store, projects, read_releases(facts_folder(), projects))
+    rows = release_rows(flagged(before.releases, now.date()), projects, endpoints)
+    store.write(Replace("releases.sources", state_rows(before.states)), Replace("releases.releases", rows))
     requests = {}
     if config.refresh:
         with network.open(endpoints.authorization) as http:
@@ -81,9 +83,9 @@ def merge_releases(
             for outcome in refresh(targets, Registries(http, endpoints), now):
                 if outcome.state.error:
                     context.log.warning(f"{outcome.state.project}: {outcome.state.status}: {outcome.state.error}")
-                store.write(*changes(outcome, projects, endpoints, now))
+                store.write(*refresh_writes(outcome, projects, endpoints))
             requests = dict(http.counters)
-    yield materialized("releases.sources", requests=requests, **standing(store))
+    yield materialized("releases.sources", requests=requests, **source_summary(store))
     yield materialized("releases.releases", **coverage(store))
 
 
@@ -93,7 +95,7 @@ def draw_probe_items(config: CalendarConfig, warehouse: WarehouseResource) -> dg
     store = warehouse.open()
     projects, releases = read_projects(facts_folder()), stored_releases(store)
     items = probe_items(releases, projects, config.rules())
-    store.replace("releases.probe_items", item_frame(items, projects, configured()))
+    store.replace("releases.probe_items", item_rows(items, projects, configured()))
     return materialized(
         "releases.probe_items",
         dataset_version=items[0].dataset_version,

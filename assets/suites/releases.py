@@ -3,22 +3,20 @@
 from datetime import date
 
 from resources.warehouse.validation import Expect, Suite
-
-BAD = ["unreachable", "failed", "missing", "shrunken"]
-STATUSES = ["ok", "incomplete", "tags_only", "facts_only", "mirror_dates", *BAD]
+from strandline.releases import FAILED_STATUSES, SOURCE_STATUSES
 
 SUITES: dict[str, Suite] = {
     "releases.sources": Suite(
         (
             Expect("ExpectTableRowCountToBeBetween", min_value=200),
             Expect("ExpectColumnValuesToBeUnique", column="project"),
-            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=STATUSES),
+            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=list(SOURCE_STATUSES)),
             Expect("ExpectColumnProportionOfNonNullValuesToBeBetween", column="salience_rank", min_value=1),
             # A refresh in which a tenth of the sources fails is broken, not unlucky.
             Expect(
                 "ExpectColumnValuesToNotBeInSet",
                 column="status",
-                value_set=BAD,
+                value_set=list(FAILED_STATUSES),
                 mostly=0.9,
             ),
             Expect("ExpectColumnValuesToBeBetween", column="n_releases", min_value=1, mostly=0.99),

@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime, time
 
 from resources.network.http import FetchError, PermanentError, ShrunkenFetchError, TransientError, refuse_shrunken
 from resources.releases.registries import Registries
-from strandline.releases import Listing, Project, Release
+from strandline.releases import Listing, Project, Release, SourceStatus
+from strandline.releases.flags import flagged
 from strandline.releases.github import TAG_SOURCE
 from strandline.releases.merge import merged
 from strandline.releases.trust import MIRROR, redated, without_dates
@@ -24,7 +25,7 @@ class SourceState:
     salience_rank: int
     fetched_at: datetime | None = None
     etag: str | None = None
-    status: str = "facts_only"
+    status: SourceStatus = "facts_only"
     error: str | None = None
     n_releases: int = 0
 
@@ -61,7 +62,7 @@ def refresh(
             yield Outcome(_failed(before, error), None)
             continue
         listing = _trusted(project, known, fetched.listing, mirrors)
-        rows = merged(project, known, listing, now)
+        rows = flagged(merged(project, known, listing, now), now.date())
         yield Outcome(_fetched(before, listing, fetched.etag, now.date(), len(rows)), rows)
 
 
@@ -82,7 +83,7 @@ def _check_size(project: Project, known: Sequence[Release], listing: Listing) ->
 
 
 def _failed(before: SourceState, error: Exception) -> SourceState:
-    words = {TransientError: "unreachable", ShrunkenFetchError: "shrunken"}
+    words: dict[type, SourceStatus] = {TransientError: "unreachable", ShrunkenFetchError: "shrunken"}
     status = words.get(type(error), "failed")
     if isinstance(error, PermanentError) and error.status in (404, 410):
         status = "missing"
@@ -90,8 +91,17 @@ def _failed(before: SourceState, error: Exception) -> SourceState:
 
 
 def _fetched(before: SourceState, listing: Listing, etag: str | None, day: date, n_releases: int) -> SourceState:
-    status = "tags_only" if listing.source == TAG_SOURCE else "incomplete" if listing.incomplete else "ok"
-    if any(MIRROR in listed.flags for listed in listing.releases):
-        status = MIRROR
     midnight = datetime.combine(day, time(), UTC)
+    status = listing_status(listing)
     return replace(before, fetched_at=midnight, etag=etag, status=status, error=listing.note, n_releases=n_releases)
+
+
+def listing_status(listing: Listing) -> SourceStatus:
+    """How far a listing that was read can be used: its days, its existence alone, or a part of it."""
+    if any(MIRROR in listed.flags for listed in listing.releases):
+        return "mirror_dates"
+    if listing.source == TAG_SOURCE:
+        return "tags_only"
+    if listing.incomplete:
+        return "incomplete"
+    return "ok" if any(listed.released_on for listed in listing.releases) else "undated"

@@ -2,7 +2,7 @@
 
 The package registries are where pip and npm are told to look, so that mirrors and private indexes work and no host of
 theirs stands here. The others have a public default and an environment variable, by which tests point them at loopback.
-What an answer means is decided in `strandline.releases`, one module a source.
+What a registry is, and what its answers mean, stands in `strandline.releases`, one module a registry.
 """
 
 from __future__ import annotations
@@ -13,83 +13,72 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
 from resources.network.http import Http, PermanentError, Reply
-from strandline.releases import Listed, Listing, Project, github, nodejs, npm, pypi, python_org
+from strandline.releases import Listing, Project, sources
+from strandline.releases.source import Setting, Source
 
-T = TypeVar("T")
 PIP_SETTING = "global.index-url"
-YARN_ALIAS = "https://registry.yarnpkg.com"
-PUBLIC = {
-    "STRANDLINE_NODEJS_URL": "https://nodejs.org/dist",
-    "STRANDLINE_PYTHON_ORG_URL": "https://www.python.org",
-    "STRANDLINE_GITHUB_API": "https://api.github.com",
-    "STRANDLINE_GITHUB_URL": "https://github.com",
-}
-GITHUB_PAGES = 3
-GITHUB_TAG_DATES = 20
+"""How pip lists the address of its index."""
+Ask = Callable[[list[str]], str | None]
+"""Runs a command of a package manager; returns the address that it prints, None where there is none."""
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Base addresses without credentials, and the Authorization header of each host that has one."""
+    """Base addresses without credentials by registry: of what is asked, and of the pages of releases.
 
-    pypi: str
-    npm: str
-    nodejs: str
-    python: str
-    github: str
-    github_pages: str
+    `authorization` is the Authorization header of each host that has one.
+    """
+
+    bases: Mapping[str, str]
+    pages: Mapping[str, str]
     authorization: Mapping[str, str]
+
+    @property
+    def pypi(self) -> str:
+        """The Python package index."""
+        return self.bases["pypi"]
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A registry's answer about one package, with the validator of the reply it came in."""
+    """A registry's answer about one package, with the validator of the first reply it came in."""
 
     listing: Listing
     etag: str | None
 
 
-def configured(
-    environment: Mapping[str, str] | None = None, ask: Callable[[list[str]], str | None] | None = None
-) -> Endpoints:
-    """The addresses that this user's settings name.
+def configured(environment: Mapping[str, str] | None = None, ask: Ask | None = None) -> Endpoints:
+    """The addresses that this user's settings name, by the `Setting` of each registry.
 
-    PyPI: PIP_INDEX_URL, else pip's `global.index-url`, else the endpoint constant of pypi-simple. npm:
-    NPM_CONFIG_REGISTRY, else what npm itself says, else Yarn's public alias. Credentials in an address, and
-    GITHUB_TOKEN, become headers of that host alone. `ask` runs a command and returns its output (for tests).
+    Credentials in an address, and access tokens, become headers of that host alone. `ask` runs a command and returns
+    its output (for tests).
     """
     env = os.environ if environment is None else environment
     ask = ask or _output
-    index = env.get("PIP_INDEX_URL") or ask([sys.executable, "-m", "pip", "config", "list"])
-    told = env.get("NPM_CONFIG_REGISTRY") or env.get("npm_config_registry")
-    registry = told or ask(["npm", "config", "get", "registry"])
-    public = {name: env.get(name) or default for name, default in PUBLIC.items()}
+    bases: dict[str, str] = {}
+    pages: dict[str, str] = {}
     authorization: dict[str, str] = {}
-    python_index = _without_credentials(index or _public_index(), authorization)
-    node_registry = _without_credentials(registry or YARN_ALIAS, authorization)
-    if token := env.get("GITHUB_TOKEN"):
-        authorization[httpx.URL(public["STRANDLINE_GITHUB_API"]).host] = f"Bearer {token}"
-    return Endpoints(
-        pypi=python_index,
-        npm=node_registry,
-        nodejs=public["STRANDLINE_NODEJS_URL"],
-        python=public["STRANDLINE_PYTHON_ORG_URL"],
-        github=public["STRANDLINE_GITHUB_API"],
-        github_pages=public["STRANDLINE_GITHUB_URL"],
-        authorization=authorization,
-    )
+    for source in sources.SOURCES:
+        base = _without_credentials(_address(source.setting, env, ask), authorization)
+        shown = source.page_setting and _without_credentials(_address(source.page_setting, env, ask), authorization)
+        bases[source.name], pages[source.name] = base, shown or base
+        if source.token_variable and (token := env.get(source.token_variable)):
+            authorization[httpx.URL(base).host] = f"Bearer {token}"
+    return Endpoints(bases, pages, authorization)
 
 
-def _public_index() -> str:
-    from pypi_simple import PYPI_SIMPLE_ENDPOINT
-
-    return PYPI_SIMPLE_ENDPOINT
+def _address(setting: Setting, env: Mapping[str, str], ask: Ask) -> str:
+    """The first variable that is set, else what the user's package manager says, else the default."""
+    told = next((env[name] for name in setting.variables if env.get(name)), None)
+    if told is None and setting.asked_of:
+        told = ask([sys.executable if word == "python" else word for word in setting.asked_of])
+    return told or setting.default()
 
 
 def _output(command: list[str]) -> str | None:
@@ -99,10 +88,10 @@ def _output(command: list[str]) -> str | None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     except (subprocess.SubprocessError, OSError):
         return None
-    return _address(done.stdout)
+    return _printed_address(done.stdout)
 
 
-def _address(text: str) -> str | None:
+def _printed_address(text: str) -> str | None:
     """The address that a command printed: on a line of its own, or as pip lists its setting.
 
     Not every version of pip finds a setting of PIP_CONFIG_FILE by name; all of them list it.
@@ -125,17 +114,10 @@ def _without_credentials(address: str, authorization: dict[str, str]) -> str:
 
 def release_page(endpoints: Endpoints, project: Project, version: str) -> str | None:
     """The page of a release, from the same base as its registry; None where no registry is known for the project."""
-    sources = {
-        "npm": (npm.page, endpoints.npm),
-        "pypi": (pypi.page, endpoints.pypi),
-        "nodejs": (nodejs.page, endpoints.nodejs),
-        "python": (python_org.page, endpoints.python),
-        "github": (github.page, endpoints.github_pages),
-    }
-    if project.registry not in sources or project.name is None:
+    source = sources.named(project.registry)
+    if source is None or project.name is None:
         return None
-    page, base = sources[project.registry]
-    return page(project.name, version, base)
+    return source.page(project.name, version, endpoints.pages[source.name])
 
 
 class Registries:
@@ -149,67 +131,28 @@ class Registries:
         """All that the project's registry says about it. `known` versions let a long history be read no further."""
         if project.registry is None or project.name is None:
             raise ValueError(f"{project.project} names no registry to ask")
-        ask = {
-            "npm": self._npm,
-            "pypi": self._pypi,
-            "nodejs": self._nodejs,
-            "python": self._python,
-            "github": self._github,
-        }.get(project.registry)
-        if ask is None:
+        source = sources.named(project.registry)
+        if source is None:
             raise ValueError(f"{project.project}: {project.registry!r} is not a registry that can be asked")
-        return ask(project.name, known)
+        replies: list[Reply] = []
+        listing = self._listing(source, project.name, known, replies)
+        return Fetched(listing, next((reply.etag for reply in replies if reply.etag), None))
 
-    def _npm(self, name: str, known: Collection[str]) -> Fetched:
-        reply = self._get(npm.url(name, self.endpoints.npm))
-        return Fetched(_read(reply, npm.parse), reply.etag)
+    def _listing(self, source: Source, name: str, known: Collection[str], replies: list[Reply]) -> Listing:
+        """What the registry says, each document that it takes added to `replies`.
 
-    def _pypi(self, name: str, known: Collection[str]) -> Fetched:
-        reply = self._get(pypi.url(name, self.endpoints.pypi), pypi.ACCEPT)
-        return Fetched(_read(reply, pypi.parse), reply.etag)
+        Whatever a document does to its parser is that package's trouble: it is told with the address, and the other
+        packages go on.
+        """
 
-    def _nodejs(self, name: str, known: Collection[str]) -> Fetched:
-        reply = self._get(nodejs.url(name, self.endpoints.nodejs))
-        return Fetched(_read(reply, nodejs.parse), reply.etag)
+        def get(url: str) -> Any:
+            replies.append(self.http.get(url, headers={"Accept": source.accept}, revalidate=True))
+            return replies[-1].json()
 
-    def _python(self, name: str, known: Collection[str]) -> Fetched:
-        reply = self._get(python_org.url(name, self.endpoints.python))
-        return Fetched(_read(reply, python_org.parse), reply.etag)
-
-    def _github(self, name: str, known: Collection[str]) -> Fetched:
-        found: list[Listed] = []
-        etag, incomplete = None, True
-        for number in range(1, GITHUB_PAGES + 1):
-            reply = self._get(github.url(name, self.endpoints.github, number), "application/vnd.github+json")
-            part = _read(reply, lambda payload: github.parse(payload, name))
-            etag, incomplete = etag or reply.etag, part.incomplete
-            found.extend(part.releases)
-            if not incomplete or all(listed.version in known for listed in part.releases):
-                break
-        if not found:
-            return self._github_tags(name, known)
-        return Fetched(Listing(name, tuple(found), github.SOURCE, incomplete), etag)
-
-    def _github_tags(self, name: str, known: Collection[str]) -> Fetched:
-        """The newest tags where a repository has no releases, each new one dated by its commit, up to a limit."""
-        reply = self._get(github.tags_url(name, self.endpoints.github), "application/vnd.github+json")
-        listing, commits = _read(reply, lambda payload: github.parse_tags(payload, name))
-        new = [listed for listed in listing.releases if listed.version not in known][:GITHUB_TAG_DATES]
-        dates = {
-            listed.version: github.dated(
-                listed, self._get(github.commit_url(name, commits[listed.version], self.endpoints.github)).json()
-            )
-            for listed in new
-        }
-        rows = tuple(dates.get(listed.version, listed) for listed in listing.releases)
-        return Fetched(replace(listing, releases=rows), reply.etag)
-
-    def _get(self, url: str, accept: str = "application/json") -> Reply:
-        return self.http.get(url, headers={"Accept": accept}, revalidate=True)
-
-
-def _read(reply: Reply, parse: Callable[[object], T]) -> T:
-    try:
-        return parse(reply.json())
-    except ValueError as error:
-        raise PermanentError(f"{reply.url}: {error}", url=reply.url, status=reply.status) from error
+        try:
+            return source.listing(get, name, self.endpoints.bases[source.name], known)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            said = str(error) if isinstance(error, ValueError) else f"cannot be read: {error!r}"
+            last = replies[-1] if replies else None
+            url, status = (last.url, last.status) if last else (None, None)
+            raise PermanentError(f"{url or source.name}: {said[:300]}", url=url or "", status=status) from error

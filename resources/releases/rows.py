@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
 
 import polars as pl
 
 from resources.releases.refresh import Outcome, SourceState, initial_state
 from resources.releases.registries import Endpoints, release_page
 from resources.warehouse.store import Change, Merge, Replace, Warehouse
-from strandline.releases import Project, Release
-from strandline.releases.flags import flagged
+from strandline.releases import FAILED_STATUSES, Project, Release
+from strandline.releases.facts import source_day
 from strandline.releases.items import ProbeItem
 from strandline.releases.merge import with_facts
-
-INSTANT = pl.Datetime("us", "UTC")
+from strandline.releases.trust import MIRROR
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Known:
         ]
 
 
-def known(warehouse: Warehouse, projects: tuple[Project, ...], facts: Iterable[Release]) -> Known:
+def stored_over_facts(warehouse: Warehouse, projects: tuple[Project, ...], facts: Iterable[Release]) -> Known:
     """The stored rows of the tracked projects with the committed facts under them."""
     stored = warehouse.query("select * exclude (url) from releases.releases")
     tracked = {(p.ecosystem, p.package): p for p in projects}
@@ -65,46 +63,52 @@ def stored_releases(warehouse: Warehouse) -> list[Release]:
     return [_release(r) for r in warehouse.query("select * exclude (url) from releases.releases").iter_rows(named=True)]
 
 
-def release_frame(releases: Iterable[Release], projects: Iterable[Project], endpoints: Endpoints) -> pl.DataFrame:
+def release_rows(
+    releases: Iterable[Release], projects: Iterable[Project], endpoints: Endpoints
+) -> list[dict[str, object]]:
     """Rows for releases.releases, each with the page of its release where one can be derived."""
     tracked = {(p.ecosystem, p.package): p for p in projects}
-    rows = list(releases)
-    columns = {field.name: [getattr(row, field.name) for row in rows] for field in fields(Release)}
-    columns["flags"] = [list(flags) for flags in columns["flags"]]
-    columns["url"] = [release_page(endpoints, tracked[row.ecosystem, row.package], row.version) for row in rows]
-    return pl.DataFrame(columns, schema_overrides=_RELEASE_TYPES)
+    names = [field.name for field in fields(Release)]
+    return [
+        {
+            **{name: getattr(release, name) for name in names},
+            "flags": list(release.flags),
+            "other_days": [str(other) for other in release.other_days],
+            "url": release_page(endpoints, tracked[release.ecosystem, release.package], release.version),
+        }
+        for release in releases
+    ]
 
 
-def state_frame(states: Iterable[SourceState]) -> pl.DataFrame:
+def state_rows(states: Iterable[SourceState]) -> list[dict[str, object]]:
     """Rows for releases.sources."""
-    types: dict[str, Any] = {"fetched_at": INSTANT, "etag": pl.String, "error": pl.String}
-    return pl.DataFrame([asdict(state) for state in states], schema_overrides=types)
+    return [asdict(state) for state in states]
 
 
-def item_frame(items: Iterable[ProbeItem], projects: Iterable[Project], endpoints: Endpoints) -> pl.DataFrame:
+def item_rows(items: Iterable[ProbeItem], projects: Iterable[Project], endpoints: Endpoints) -> list[dict[str, object]]:
     """Rows for releases.probe_items, each with the page of its release."""
     tracked = {p.project: p for p in projects}
-    rows = [{**asdict(item), "url": release_page(endpoints, tracked[item.project], item.version)} for item in items]
-    frame = pl.DataFrame(
-        rows, schema_overrides={"url": pl.String, "decoy_version": pl.String}, infer_schema_length=None
-    )
-    return frame.drop("ecosystem", "package")
+    rows = []
+    for item in items:
+        row = {**asdict(item), "url": release_page(endpoints, tracked[item.project], item.version)}
+        rows.append({name: value for name, value in row.items() if name not in ("ecosystem", "package")})
+    return rows
 
 
-def changes(outcome: Outcome, projects: Iterable[Project], endpoints: Endpoints, now: datetime) -> tuple[Change, ...]:
+def refresh_writes(outcome: Outcome, projects: Iterable[Project], endpoints: Endpoints) -> tuple[Change, ...]:
     """What one outcome of a refresh changes in the tables; a failure leaves the releases as they are."""
     state = outcome.state
-    merge = Merge("releases.sources", state_frame([state]))
+    merge = Merge("releases.sources", state_rows([state]))
     if outcome.releases is None:
         return (merge,)
-    rows = release_frame(flagged(outcome.releases, now.date()), projects, endpoints)
+    rows = release_rows(outcome.releases, projects, endpoints)
     return merge, Replace("releases.releases", rows, {"ecosystem": state.ecosystem, "package": state.package})
 
 
-def standing(warehouse: Warehouse) -> dict[str, object]:
-    """How the sources stand: how many of each status, and which failed or cannot be believed."""
+def source_summary(warehouse: Warehouse) -> dict[str, object]:
+    """How many sources have each status, and which failed or cannot be believed."""
     rows = warehouse.query("select status, project, error from releases.sources")
-    bad = rows.filter(pl.col("status").is_in(["unreachable", "failed", "missing", "shrunken", "mirror_dates"]))
+    bad = rows.filter(pl.col("status").is_in([*FAILED_STATUSES, MIRROR]))
     return {
         "n_sources": rows.height,
         "statuses": dict(rows["status"].value_counts(sort=True).iter_rows()),
@@ -126,19 +130,10 @@ def coverage(warehouse: Warehouse) -> dict[str, object]:
     return {**totals.row(0, named=True), "kept_out_by": dict(sorted(flags.iter_rows()))}
 
 
-_RELEASE_TYPES: dict[str, Any] = {
-    "released_on": pl.Date(),
-    "flags": pl.List(pl.String),
-    "label": pl.String(),
-    "url": pl.String(),
-    "first_seen_at": INSTANT,
-    "withdrawn_at": INSTANT,
-}
-
-
 def _release(row: dict[str, object]) -> Release:
     values = {field.name: row[field.name] for field in fields(Release)}
     values["flags"] = tuple(row["flags"] or ())  # type: ignore[arg-type]
+    values["other_days"] = tuple(map(source_day, row["other_days"] or ()))  # type: ignore[arg-type,call-overload]
     for name in ("first_seen_at", "withdrawn_at"):
         values[name] = _in_utc(row[name])
     return Release(**values)  # type: ignore[arg-type]

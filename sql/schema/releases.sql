@@ -23,7 +23,7 @@ comment on column releases.sources.project is 'project name as questions use it'
 comment on column releases.sources.salience_rank is '1 is the best known project';
 comment on column releases.sources.fetched_at is 'UTC day of the last good fetch, at midnight; NULL for committed facts';
 comment on column releases.sources.etag is 'validator of the last reply';
-comment on column releases.sources.status is 'ok, incomplete, tags_only, facts_only (never asked), mirror_dates (dates not believed), or unreachable, failed, missing, shrunken';
+comment on column releases.sources.status is 'ok, incomplete, tags_only, undated (no upload times), facts_only (never asked), mirror_dates (dates not believed), or unreachable, failed, missing, shrunken';
 comment on column releases.sources.error is 'what went wrong at the last fetch';
 comment on column releases.sources.n_releases is 'releases known';
 
@@ -42,6 +42,7 @@ create table releases.releases (
     withdrawn_at timestamp,
     uncertainty_days integer,
     label text,
+    other_days text[],
     primary key (ecosystem, package, version),
     check (uncertainty_days >= 0),
     check (released_on >= date '1990-01-01')
@@ -51,7 +52,7 @@ comment on column releases.releases.ecosystem is 'registry kind';
 comment on column releases.releases.package is 'normalised package name';
 comment on column releases.releases.version is 'version as the registry writes it';
 comment on column releases.releases.project is 'project name as questions use it';
-comment on column releases.releases.released_on is 'earliest known upload day; NULL where unknown';
+comment on column releases.releases.released_on is 'the day on which it could first be had, as `source` gives it; NULL where unknown';
 comment on column releases.releases.source is 'where the date comes from';
 comment on column releases.releases.url is 'page of the release, derived from the configured registry';
 comment on column releases.releases.is_stable is 'neither pre-release nor draft';
@@ -60,6 +61,7 @@ comment on column releases.releases.flags is 'reasons that keep it out of the pr
 comment on column releases.releases.first_seen_at is 'UTC instant at which it was first seen; NULL for committed facts';
 comment on column releases.releases.withdrawn_at is 'UTC instant at which it was first found missing';
 comment on column releases.releases.uncertainty_days is 'by how many days the date may be off';
+comment on column releases.releases.other_days is 'the days that other sources give, each as "source day"; more than two days apart is no question';
 comment on column releases.releases.label is 'name of a long-term support line, where the registry gives one';
 
 create table releases.probe_items (

@@ -8,6 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Literal, NamedTuple, get_args
+
+SourceStatus = Literal[
+    "ok", "incomplete", "tags_only", "undated", "facts_only", "mirror_dates",
+    "unreachable", "failed", "missing", "shrunken",
+]  # fmt: skip
+"""How a tracked package's last fetch went; the last four are failures, which leave its rows as they were."""
+SOURCE_STATUSES: tuple[SourceStatus, ...] = get_args(SourceStatus)
+FAILED_STATUSES: tuple[SourceStatus, ...] = ("unreachable", "failed", "missing", "shrunken")
+
+
+class SourceDay(NamedTuple):
+    """The day that one source gives for a release."""
+
+    source: str
+    day: date
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.day}"
 
 
 @dataclass(frozen=True)
@@ -16,6 +35,7 @@ class Listed:
 
     `released_on` is the UTC day of the earliest upload, None where the registry gives none. `flags` are what the
     registry itself says (`yanked`, `draft`, `unpublished`, …); `label` is the name of a support line, if any.
+    `other_days` are further days that the same answer gives, such as the day of a tag's commit.
     """
 
     version: str
@@ -24,6 +44,7 @@ class Listed:
     is_yanked: bool = False
     flags: tuple[str, ...] = ()
     label: str | None = None
+    other_days: tuple[SourceDay, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +75,10 @@ class Project:
 
 @dataclass(frozen=True)
 class Release:
-    """A version of a project, as releases.releases holds it. `flags` are the reasons that keep it out of the probe."""
+    """A version of a project, as releases.releases holds it.
+
+    `flags` are the reasons that keep it out of the probe; `other_days` is what other sources say of its day.
+    """
 
     ecosystem: str
     package: str
@@ -69,3 +93,10 @@ class Release:
     uncertainty_days: int = 0
     first_seen_at: datetime | None = None
     withdrawn_at: datetime | None = None
+    other_days: tuple[SourceDay, ...] = ()
+
+    @property
+    def days(self) -> dict[str, date]:
+        """Every day that is known of it, by source."""
+        own = {} if self.released_on is None else {self.source: self.released_on}
+        return dict(self.other_days) | own

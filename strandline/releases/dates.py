@@ -6,27 +6,30 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 EARLIEST = date(1990, 1, 1)
+"""Days before it are zeros of clocks (1970, year 1) and no release days: package registries are younger."""
+TOO_EARLY = "too_early"
+UNREADABLE = "unreadable_day"
 
 
-def utc_day(value: Any) -> date | None:
+def utc_day(value: Any, since: date = EARLIEST) -> date | None:
     """The UTC day of an ISO instant or date.
 
-    None for what is absent, not a text, unreadable or before 1990 (the zero of some clocks). An instant without a
-    zone is taken as UTC, so the answer does not depend on where this runs.
+    None for what is absent, not a text, unreadable, outside the years that a calendar has, or before `since`. An
+    instant without a zone is taken as UTC, so the answer does not depend on where this runs.
     """
-    if isinstance(value, datetime):
-        return _checked(_as_utc(value).date())
-    if not isinstance(value, str) or not value.strip():
-        return None
+    return read_day(value, since)[0]
+
+
+def read_day(value: Any, since: date = EARLIEST) -> tuple[date | None, tuple[str, ...]]:
+    """The same, with a flag that says why there is none: `too_early` (before `since`) or `unreadable_day`.
+
+    An absent value (None or an empty text) has neither a day nor a flag.
+    """
+    if value is None or value == "":
+        return None, ()
     try:
-        return _checked(_as_utc(datetime.fromisoformat(value.strip())).date())
-    except ValueError:
-        return None
-
-
-def _as_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def _checked(day: date) -> date | None:
-    return day if day >= EARLIEST else None
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
+        day = (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)).date()
+    except (ValueError, OverflowError, AttributeError, TypeError):
+        return None, (UNREADABLE,)
+    return (day, ()) if day >= since else (None, (TOO_EARLY,))

@@ -14,13 +14,21 @@ from datetime import date, timedelta
 from typing import Literal
 
 from strandline.releases import Release
+from strandline.releases.spelled_dates import spells_day
 from strandline.releases.versions import canonical, existing_forms, is_plain, numbers_of, spelled_numbers
 
 DecoyKind = Literal["patch_jump", "near_miss"]
 JUMPS = (37, 49, 73, 91)
+"""The jumps of the seed (M30): far beyond what a line reaches between two questions, and prime to round numbers."""
 QUIET_DAYS = 365
+"""A line without any release for a year has ended: real lines that came back later would make a decoy true, and the
+check `decoys_do_not_exist` names it."""
 NEAR_MISSES_A_LINE = 3
+"""Three successive patches of an ended line are still likely numbers; a fourth would tell by its distance."""
 PARTIAL_SOURCES = frozenset({"scoop-main", "scoop-extras", "transcribed"})
+"""Lists that do not hold every release, so that the next patch may well exist."""
+UNRELIABLE = frozenset({"future", "sources_disagree", "too_early", "mirror_dates", "tells_date"})
+"""Flags of a line that gives no near miss: its days cannot be relied on, or its versions spell them."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +40,35 @@ class Decoy:
 
 
 def with_last(version: str, last: int) -> str:
-    """The version with another last number, zero-padded as the original's was ('2.07' -> '2.08')."""
-    head, _, tail = version.rpartition(".")
+    """A plain version with another last number, zero-padded as the original's was ('2.07' -> '2.08')."""
+    head, _, tail = _plain(version).rpartition(".")
     return f"{head}.{str(last).zfill(len(tail) if tail.startswith('0') and len(tail) > 1 else 1)}"
 
 
 def line_of(version: str) -> tuple[int, ...]:
-    """The line that a plain version belongs to: all its numbers but the last."""
-    return tuple(map(int, version.split(".")[:-1]))
+    """The line that a plain version belongs to: all its numbers but the last. ValueError for any other text."""
+    return tuple(map(int, _plain(version).split(".")[:-1]))
 
 
-def patch_jump(version: str, taken: Collection[tuple[int, ...]], project: str = "") -> Decoy | None:
+def _plain(version: str) -> str:
+    if not is_plain(version):
+        raise ValueError(f"{version[:80]!r} is not a version of two to four numbers")
+    return version
+
+
+def patch_jump(
+    version: str, taken: Collection[tuple[int, ...]], project: str = "", day: date | None = None
+) -> Decoy | None:
     """The seed's decoy: the last number + 37, 49, 73 or 91, the first free one from where a digest says.
 
-    `taken` holds the canonical forms that exist or are already used. None where all four are taken.
+    `taken` holds the canonical forms that exist or are already used. None where all four are taken, or spell the
+    `day` that is asked about. ValueError where the version is not plain.
     """
     start = hashlib.sha256(f"{project} {version}".encode()).digest()[0]
-    last = int(version.rpartition(".")[2])
+    last = int(_plain(version).rpartition(".")[2])
     for k in range(len(JUMPS)):
         candidate = with_last(version, last + JUMPS[(start + k) % len(JUMPS)])
-        if canonical(candidate) not in taken:
+        if canonical(candidate) not in taken and is_plain(candidate) and not (day and spells_day(candidate, day)):
             return Decoy(candidate, "patch_jump")
     return None
 
@@ -61,8 +78,8 @@ def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> di
 
     A line has ended when a later line has been opened and nothing, not even a pre-release, has come out in it for
     `quiet_days` before the newest release that is known of the project (what came after that nobody has seen). Lines
-    with a version of unknown date are left out, and so are those with a version from a source that does not list
-    every release (the next patch may well exist there).
+    with a version of unknown or doubtful date are left out, those whose versions spell their date, and those with a
+    version from a source that does not list every release (the next patch may well exist there).
     """
     last_seen: dict[tuple[int, ...], date] = {}
     highest: dict[tuple[int, ...], tuple[int, str]] = {}
@@ -73,7 +90,7 @@ def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> di
             continue
         line = numbers[:-1]
         highest[line] = max(highest.get(line, (-1, "")), (numbers[-1], spelled_numbers(release.version)))
-        if release.released_on is None or release.source in PARTIAL_SOURCES:
+        if release.released_on is None or release.source in PARTIAL_SOURCES or not UNRELIABLE.isdisjoint(release.flags):
             unsure.add(line)
         else:
             last_seen[line] = max(release.released_on, last_seen.get(line, date.min))
@@ -100,11 +117,15 @@ def decoys_for(releases: Sequence[Release], askable: Iterable[Release]) -> dict[
     found: dict[str, Decoy] = {}
     for choose in (_own_line, _earlier_line):
         for release in ordered:
-            if release.version not in found and (near := choose(line_of(release.version), free)):
+            if release.version in found or not (near := choose(line_of(release.version), free)):
+                continue
+            if release.released_on is None or not spells_day(near, release.released_on):
                 found[release.version] = Decoy(near, "near_miss")
     taken |= existing_forms(decoy.version for decoy in found.values())
     for release in ordered:
-        if release.version not in found and (jumped := patch_jump(release.version, taken, release.project)):
+        if release.version in found:
+            continue
+        if jumped := patch_jump(release.version, taken, release.project, release.released_on):
             found[release.version] = jumped
             taken.add(canonical(jumped.version) or ())
     return found

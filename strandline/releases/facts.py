@@ -14,11 +14,13 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 
-from strandline.releases import Project, Release
+from strandline.releases import Project, Release, SourceDay
 from strandline.releases.flags import COMPUTED
 
 PROJECT_COLUMNS = ("project", "salience_rank", "ecosystem", "package", "registry", "name")
-RELEASE_COLUMNS = ("project", "version", "released_on", "source", "flags")
+"""Columns of `projects.csv`, which a user edits."""
+RELEASE_COLUMNS = ("project", "version", "released_on", "source", "flags", "other_days")
+"""Columns of the file as it is written; `other_days` (`source day` pairs) may be absent from an older one."""
 
 
 def facts_folder() -> Path:
@@ -75,21 +77,19 @@ def _release(project: Project, row: dict[str, str]) -> Release:
         is_stable="prerelease" not in flags,
         is_yanked="yanked" in flags,
         flags=flags,
+        other_days=tuple(map(source_day, (row.get("other_days") or "").split(";"))) if row.get("other_days") else (),
     )
+
+
+def source_day(text: str) -> SourceDay:
+    """A source and its day out of their text form."""
+    source, _, day = text.strip().rpartition(" ")
+    return SourceDay(source, date.fromisoformat(day))
 
 
 def _told(release: Release) -> list[str]:
     """The flags that cannot be worked out again: what a registry said."""
     return sorted({*release.flags} - COMPUTED | ({"yanked"} if release.is_yanked else set()))
-
-
-def write_projects(folder: Path, projects: Iterable[Project]) -> None:
-    """Write `projects.csv`, the best known first."""
-    with (folder / "projects.csv").open("w", newline="", encoding="utf-8") as lines:
-        out = csv.writer(lines, lineterminator="\n")
-        out.writerow(PROJECT_COLUMNS)
-        for p in sorted(projects, key=lambda p: (p.salience_rank, p.project)):
-            out.writerow([p.project, p.salience_rank, p.ecosystem, p.package, p.registry or "", p.name or ""])
 
 
 def write_releases(folder: Path, releases: Sequence[Release]) -> None:
@@ -98,6 +98,9 @@ def write_releases(folder: Path, releases: Sequence[Release]) -> None:
     out = csv.writer(text, lineterminator="\n")
     out.writerow(RELEASE_COLUMNS)
     ordered = sorted(releases, key=lambda r: (r.project, str(r.released_on or ""), r.version))
-    out.writerows((r.project, r.version, r.released_on or "", r.source, " ".join(_told(r))) for r in ordered)
+    out.writerows(
+        (r.project, r.version, r.released_on or "", r.source, " ".join(_told(r)), "; ".join(map(str, r.other_days)))
+        for r in ordered
+    )
     with (folder / "releases.csv.gz").open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
         packed.write(text.getvalue().encode())

@@ -11,31 +11,35 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from strandline.releases import Release
+from strandline.releases.dates import TOO_EARLY
+from strandline.releases.sources import named, source_uncertainty
+from strandline.releases.spelled_dates import telling_date
 from strandline.releases.versions import is_plain, parse, scheme_of
 
-UNCERTAINTY_DAYS = {
-    "npm": 0,
-    "pypi": 0,
-    "github": 0,
-    "nodejs": 1,
-    "python": 1,
-    "endoflife": 1,
-    "transcribed": 1,
-    "git-tag": 3,
-    "github-tag": 3,
-    "scoop-main": 7,
-    "scoop-extras": 7,
-}
-DEFAULT_UNCERTAINTY_DAYS = 7
 TAG_DATED_PROJECTS = {"PostgreSQL": 4}
+"""Projects whose every source takes the day of the tag, and by how many days it precedes the announcement."""
+MAX_APART_DAYS = 2
+"""Two sources may differ by time zones and by a day between upload and announcement; more is a contradiction."""
 BACKFILL_DAYS = 1
+"""Slack between days of one registry that are out of order: time zones and uploads around midnight."""
 BULK_LINES = 3
-COMPUTED = frozenset({"prerelease", "unparsed", "odd_form", "no_date", "future", "backfilled", "tells_date", "yanked"})
+"""Two lines of a major are at times opened on one day (a fix of both); three are an import of an archive."""
+DISAGREE = "sources_disagree"
+COMPUTED = frozenset(
+    {"prerelease", "unparsed", "odd_form", "no_date", "future", "backfilled", "tells_date", "yanked", TOO_EARLY}
+)
+"""Flags that are worked out anew each time, and so need not be stored with the facts."""
 
 
 def uncertainty_days(source: str, project: str) -> int:
     """By how many days a date of this source may differ from the day on which the release was announced."""
-    return max(UNCERTAINTY_DAYS.get(source, DEFAULT_UNCERTAINTY_DAYS), TAG_DATED_PROJECTS.get(project, 0))
+    return max(source_uncertainty(source), TAG_DATED_PROJECTS.get(project, 0))
+
+
+def far_apart(days: Iterable[date]) -> bool:
+    """Whether days that sources give for one release contradict each other."""
+    ordered = sorted(days)
+    return bool(ordered) and (ordered[-1] - ordered[0]).days > MAX_APART_DAYS
 
 
 def flagged(releases: Iterable[Release], today: date) -> list[Release]:
@@ -56,9 +60,16 @@ def flagged(releases: Iterable[Release], today: date) -> list[Release]:
 
 
 def _without_computed(release: Release) -> Release:
-    if COMPUTED.isdisjoint(release.flags):
+    """The flags that a registry told. A dispute is told only where the other day was not kept (older warehouses).
+
+    `too_early` is told where the registry's day was so early that it was not taken at all.
+    """
+    dropped = COMPUTED | ({DISAGREE} if release.other_days else set())
+    if release.released_on is None:
+        dropped -= {TOO_EARLY}
+    if dropped.isdisjoint(release.flags):
         return release
-    return replace(release, flags=tuple(flag for flag in release.flags if flag not in COMPUTED))
+    return replace(release, flags=tuple(flag for flag in release.flags if flag not in dropped))
 
 
 def _flag_one(release: Release, today: date, late: set[str], dated: set[str]) -> Release:
@@ -74,6 +85,8 @@ def _flag_one(release: Release, today: date, late: set[str], dated: set[str]) ->
         "yanked": release.is_yanked,
         "backfilled": release.version in late,
         "tells_date": release.version in dated,
+        DISAGREE: far_apart(release.days.values()),
+        TOO_EARLY: _is_too_early(release),
     }
     flags = sorted({*release.flags, *(name for name, holds in conditions.items() if holds)})
     return replace(
@@ -82,6 +95,12 @@ def _flag_one(release: Release, today: date, late: set[str], dated: set[str]) ->
         flags=tuple(flags),
         uncertainty_days=uncertainty_days(release.source, release.project),
     )
+
+
+def _is_too_early(release: Release) -> bool:
+    """Whether the day lies before its registry held anything."""
+    registry = named(release.source)
+    return registry is not None and release.released_on is not None and release.released_on < registry.since
 
 
 def backfilled(releases: Sequence[Release]) -> list[Release]:
@@ -123,21 +142,3 @@ def _opened_together(known: list[tuple[tuple[int, ...], Release]]) -> Iterable[R
     openings = [(numbers[0], release) for numbers, release in known if len(numbers) > 2 and not any(numbers[2:])]
     days = Counter((major, release.released_on) for major, release in openings)
     return (release for major, release in openings if days[major, release.released_on] >= BULK_LINES)
-
-
-def telling_date(releases: Sequence[Release]) -> list[Release]:
-    """Releases whose version spells out when they came: 2024.8.1, or 24.8 in a project that counts by years.
-
-    A question with such a version gives its date away (M18). Two-digit years count only where the project's first
-    number was the year in at least two years, for nine tenths of those years' releases, with a month-like second one.
-    """
-    dated = [(r, numbers, r.released_on.year) for r in releases if r.released_on and (numbers := _numbers(r))]
-    totals = Counter(year for _, _, year in dated)
-    matches = Counter(year for _, numbers, year in dated if _is_year_and_month(numbers, year))
-    counted = {year % 100 for year, n in matches.items() if n >= 0.9 * totals[year]}
-    by_years = len(counted) >= 2
-    return [r for r, numbers, _ in dated if 1990 <= numbers[0] <= 2100 or (by_years and numbers[0] in counted)]
-
-
-def _is_year_and_month(numbers: tuple[int, ...], year: int) -> bool:
-    return len(numbers) >= 2 and numbers[0] == year % 100 and numbers[1] <= 12

@@ -1,24 +1,33 @@
 """What is known of a package, with what its registry says now: new versions, better dates, withdrawals, disputes.
 
-First-hand dates (the registry that a release is uploaded to) win over second-hand lists, and a difference larger than
-both are unsure of is flagged. Merging the same listing twice changes nothing.
+Every source's day is kept. First-hand dates (the registry that a release is uploaded to) win over second-hand lists
+that agree with them; where days are more than two apart, the day that was known stays and the release is not asked
+about (`flags.far_apart`) until the sources agree. Merging the same listing twice changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
-from strandline.releases import Listed, Listing, Project, Release
-from strandline.releases.trust import MIRROR, agree
+from strandline.releases import Listed, Listing, Project, Release, SourceDay, pypi
+from strandline.releases.flags import DISAGREE, far_apart
+from strandline.releases.github import TAG_SOURCE
+from strandline.releases.sources import is_first_hand
+from strandline.releases.trust import MIRROR
 from strandline.releases.versions import canonical, is_plain
 
-DISAGREE = "sources_disagree"
 ABSENT = "not_in_registry"
+LISTED_TWICE = "listed_twice"
 UNPUBLISHED = "unpublished"
 UNDATED = frozenset({"tag_only", MIRROR})
-FIRST_HAND = frozenset({"npm", "pypi", "nodejs", "python", "github"})
+"""Flags of a version that came without a day; they go where a day is known from elsewhere."""
+MAX_LENGTH = 200
+"""Characters of a version. The longest real ones (development builds with a commit) have about 60; longer texts are
+mistakes of an index, and no question."""
+FILES_CAN_GO = frozenset({pypi.SOURCE})
+"""Registries whose day is that of the earliest file still there: a deleted file makes a version look younger."""
 
 
 def merged(project: Project, known: Iterable[Release], listing: Listing, now: datetime) -> list[Release]:
@@ -29,10 +38,10 @@ def merged(project: Project, known: Iterable[Release], listing: Listing, now: da
     second-hand list and absent from a complete listing is flagged.
     """
     before = {release.version: release for release in known}
-    told = {listed.version: listed for listed in listing.releases}
+    told = distinct(listing)
     spelled = _spellings(before, told)
     rows = {
-        version: _one(project, before.get(spelled.get(version, version)), listed, listing, now)
+        version: merged_release(project, before.get(spelled.get(version, version)), listed, listing, now)
         for version, listed in told.items()
     }
     matched = set(spelled.values()) | set(told)
@@ -40,6 +49,22 @@ def merged(project: Project, known: Iterable[Release], listing: Listing, now: da
         if version not in matched:
             rows[version] = release if listing.incomplete else _missing(release, listing, now)
     return [rows[version] for version in sorted(rows)]
+
+
+def distinct(listing: Listing) -> dict[str, Listed]:
+    """The listed versions by their text; one that is listed with days far apart keeps its earliest, with a flag.
+
+    Entries without a version, or with one of more than `MAX_LENGTH` characters, are no releases and are passed over.
+    """
+    told: dict[str, Listed] = {}
+    for listed in sorted(listing.releases, key=lambda listed: listed.released_on or date.max):
+        if not 0 < len(listed.version.strip()) <= MAX_LENGTH:
+            continue
+        first = told.setdefault(listed.version, listed)
+        days = [day for day in (first.released_on, listed.released_on) if day is not None]
+        if far_apart(days):
+            told[listed.version] = replace(first, flags=tuple(sorted({*first.flags, LISTED_TWICE})))
+    return told
 
 
 def _spellings(before: Mapping[str, Release], told: Mapping[str, Listed]) -> dict[str, str]:
@@ -53,7 +78,10 @@ def _spellings(before: Mapping[str, Release], told: Mapping[str, Listed]) -> dic
     }
 
 
-def _one(project: Project, before: Release | None, listed: Listed, listing: Listing, now: datetime) -> Release:
+def merged_release(
+    project: Project, before: Release | None, listed: Listed, listing: Listing, now: datetime
+) -> Release:
+    """A listed version with what was known of it: when it was first seen, and every day that a source gives for it."""
     fresh = Release(
         ecosystem=project.ecosystem,
         package=project.package,
@@ -66,25 +94,45 @@ def _one(project: Project, before: Release | None, listed: Listed, listing: List
         flags=listed.flags,
         label=listed.label,
         first_seen_at=now,
+        other_days=listed.other_days,
     )
     if before is None:
-        return fresh
+        return with_days(fresh, fresh.days, fresh.source)
     kept = replace(fresh, first_seen_at=before.first_seen_at, withdrawn_at=_withdrawn(before, listed, now))
     if listed.released_on is None and before.released_on is not None:
         flags = tuple(flag for flag in kept.flags if flag not in UNDATED)
-        return replace(kept, released_on=before.released_on, source=before.source, flags=flags)
-    if before.source == listing.source:
-        return _again(kept, before)
-    if listed.released_on is not None and not agree(before, listed.released_on, listing.source):
-        return replace(kept, flags=(*kept.flags, DISAGREE))
-    return kept
+        kept = replace(kept, source=before.source, flags=flags)
+    return dated_again(kept, before.days, fresh.days, before.source)
 
 
-def _again(kept: Release, before: Release) -> Release:
-    """A release that the same source has dated before: the earlier day stands, and so does a dispute."""
-    days = [day for day in (before.released_on, kept.released_on) if day is not None]
-    disputed = (DISAGREE,) if DISAGREE in before.flags else ()
-    return replace(kept, released_on=min(days, default=None), flags=(*kept.flags, *disputed))
+def dated_again(release: Release, known: Mapping[str, date], said: Mapping[str, date], before: str) -> Release:
+    """A release with all its days: what was `known`, and in its place what the same sources have `said` now.
+
+    Where all days agree, the day of `release.source` stands. Where they are too far apart, the day of the source
+    `before` stays, the others beside it, and the release is not asked about until they agree again. A day that its
+    own source has withdrawn is forgotten, so a correction heals; only an index whose files can be deleted, and so
+    can seem to date a version later, keeps its earlier word until another source confirms the later one.
+    """
+    days = {**known, **said}
+    for source in set(known) & set(said) & FILES_CAN_GO:
+        others = [day for name, day in days.items() if name != source]
+        if known[source] < said[source] and not any(_near(said[source], day) for day in others):
+            days[source] = known[source]
+    preferred = before if before in days and far_apart(days.values()) else release.source
+    return with_days(release, days, preferred)
+
+
+def with_days(release: Release, days: Mapping[str, date], preferred: str) -> Release:
+    """The release on the day of the `preferred` source, else of any that has one, with the other days beside it."""
+    source = preferred if preferred in days else min(days, default=release.source)
+    others = tuple(SourceDay(name, days[name]) for name in sorted(days) if name != source)
+    doubt = {DISAGREE} if far_apart(days.values()) else set()
+    flags = tuple(sorted({*release.flags} - {DISAGREE} | doubt))
+    return replace(release, source=source, released_on=days.get(source), other_days=others, flags=flags)
+
+
+def _near(one: date, other: date) -> bool:
+    return not far_apart((one, other))
 
 
 def _withdrawn(before: Release, listed: Listed, now: datetime) -> datetime | None:
@@ -94,7 +142,8 @@ def _withdrawn(before: Release, listed: Listed, now: datetime) -> datetime | Non
 
 
 def _missing(release: Release, listing: Listing, now: datetime) -> Release:
-    if release.source == listing.source:
+    """A version that a complete listing does not hold: withdrawn where the registry listed it before, else doubted."""
+    if listing.source in release.days:
         return release if release.withdrawn_at else replace(release, withdrawn_at=now)
     return replace(release, flags=tuple(sorted({*release.flags, ABSENT})))
 
@@ -102,13 +151,33 @@ def _missing(release: Release, listing: Listing, now: datetime) -> Release:
 def with_facts(stored: Iterable[Release], facts: Iterable[Release]) -> list[Release]:
     """Rows of the warehouse with the committed facts under them.
 
-    What a registry said first-hand, or showed first, stays. A second-hand row stays, with what a registry added to it,
-    while the facts still say the same; where they were edited, the facts win. A fact whose version is stored under
-    another spelling is not added again.
+    What a registry said first-hand, or showed first, stays, and the fact's day stands beside it. A second-hand row
+    stays, with what a registry added to it, while the facts still say the same; where they were edited, the facts
+    win. A fact whose version is stored under another spelling is not added again.
     """
     by_form = {_form(fact): fact for fact in facts}
-    kept = {_form(row): row for row in stored if _is_ours(row) or _says_the_same(by_form.get(_form(row)), row)}
+    kept: dict[tuple[str, str, object], Release] = {}
+    for row in stored:
+        fact = by_form.get(_form(row))
+        if _is_ours(row):
+            kept[_form(row)] = stored_over_fact(row, fact)
+        elif _says_the_same(fact, row):
+            kept[_form(row)] = row
     return [*kept.values(), *(fact for form, fact in by_form.items() if form not in kept)]
+
+
+def stored_over_fact(row: Release, fact: Release | None) -> Release:
+    """A row of a registry with the day of the committed fact beside it, in place of what older facts said."""
+    firsthand = {source: day for source, day in row.days.items() if is_first_hand(source) or source == TAG_SOURCE}
+    told = {source: day for source, day in (fact.days if fact else {}).items() if source not in firsthand}
+    days = {**firsthand, **told}
+    if not days or days == row.days:
+        return row
+    if not far_apart(days.values()) or row.source not in days:
+        preferred = next((source for source in sorted(firsthand) if is_first_hand(source)), row.source)
+    else:
+        preferred = row.source
+    return with_days(row, days, preferred)
 
 
 def _form(release: Release) -> tuple[str, str, object]:
@@ -117,7 +186,8 @@ def _form(release: Release) -> tuple[str, str, object]:
 
 
 def _is_ours(release: Release) -> bool:
-    return release.source in FIRST_HAND or release.first_seen_at is not None
+    """Whether a registry has said something about it, rather than a list alone."""
+    return release.first_seen_at is not None or any(map(is_first_hand, (release.source, *release.days)))
 
 
 def _says_the_same(fact: Release | None, row: Release) -> bool:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from strandline.releases import Listed, Listing
-from strandline.releases.dates import utc_day
+from strandline.releases.dates import read_day
+from strandline.releases.source import Setting, Source
 
 SOURCE = "nodejs"
+SINCE = date(2009, 5, 1)
+"""Node.js was first shown in May 2009."""
 
 
 def url(package: str, base: str) -> str:
@@ -20,18 +25,38 @@ def page(package: str, version: str, base: str) -> str:
     return f"{base.rstrip('/')}/v{version}/"
 
 
-def parse(payload: Any) -> Listing:
-    """All versions of the index. ValueError where it is not a list of entries with a version."""
-    if not isinstance(payload, list) or not all(isinstance(e, dict) and "version" in e for e in payload):
+def parse(payload: Any, package: str = "node") -> Listing:
+    """All versions of the index, those without files flagged. ValueError where it is not a list of entries.
+
+    Entries that name no version are passed over.
+    """
+    if not isinstance(payload, list) or not all(isinstance(entry, Mapping) for entry in payload):
         raise ValueError(f"nodejs: not a distribution index: {str(payload)[:80]!r}")
-    return Listing("node", tuple(_listed(entry) for entry in payload), SOURCE)
+    entries = [entry for entry in payload if isinstance(entry.get("version"), str)]
+    if payload and not entries:
+        raise ValueError(f"nodejs: not a distribution index: {str(payload)[:80]!r}")
+    return Listing("node", tuple(_listed(entry) for entry in entries), SOURCE)
 
 
-def _listed(entry: dict[str, Any]) -> Listed:
-    version = str(entry["version"]).removeprefix("v")
-    return Listed(version, utc_day(entry.get("date")), label=support_line(entry.get("lts")))
+def _listed(entry: Mapping[str, Any]) -> Listed:
+    """An entry; one whose list of files is empty stands for a version that could not be had."""
+    day, flags = read_day(entry.get("date"), SINCE)
+    if "files" in entry and not entry["files"]:
+        flags = (*flags, "no_files")
+    return Listed(entry["version"].removeprefix("v"), day, flags=flags, label=support_line(entry.get("lts")))
 
 
 def support_line(lts: Any) -> str | None:
     """The name of the long-term support line: the registry writes it as a text, or false until it is one."""
     return lts if isinstance(lts, str) and lts else None
+
+
+NODEJS = Source(
+    name=SOURCE,
+    url=url,
+    parse=parse,
+    page=page,
+    setting=Setting(("STRANDLINE_NODEJS_URL",), lambda: "https://nodejs.org/dist"),
+    uncertainty_days=1,
+    since=SINCE,
+)

@@ -7,13 +7,18 @@ schedules differ by a day up to about forty, so that a row is never surer than a
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from strandline.releases import Listed, Listing
-from strandline.releases.dates import utc_day
+from strandline.releases.dates import read_day
+from strandline.releases.source import Setting, Source
 from strandline.releases.versions import parse as parse_version
 
 SOURCE = "python"
+SINCE = date(1991, 2, 1)
+"""Python 0.9.0 came out in February 1991."""
 _NAME = re.compile(r"Python (\d\S*)")
 
 
@@ -27,23 +32,46 @@ def page(package: str, version: str, base: str) -> str:
     return f"{base.rstrip('/')}/downloads/release/python-{version.replace('.', '')}/"
 
 
-def parse(payload: Any) -> Listing:
+def parse(payload: Any, package: str = "python") -> Listing:
     """The published Python releases; other products (`Python install manager`) are left out.
 
-    A release is final only if BOTH its flag and its version say so; where they disagree it is flagged.
-    ValueError where the answer is not a list of releases.
+    A release is final only if BOTH its flag and its version say so; where they disagree it is flagged, and so is one
+    without a page or files. ValueError where the answer is not a list of releases.
     """
-    if not isinstance(payload, list) or not all(isinstance(e, dict) and "name" in e for e in payload):
+    if not isinstance(payload, list) or not all(isinstance(entry, Mapping) for entry in payload):
         raise ValueError(f"python.org: not a list of releases: {str(payload)[:80]!r}")
-    entries = [(match[1], e) for e in payload if (match := _NAME.fullmatch(str(e["name"]).strip()))]
+    if payload and not any("name" in entry for entry in payload):
+        raise ValueError(f"python.org: not a list of releases: {str(payload)[:80]!r}")
+    entries = [(match[1], e) for e in payload if (match := _NAME.fullmatch(str(e.get("name")).strip()))]
     return Listing("python", tuple(_listed(v, e) for v, e in entries if e.get("is_published", True)), SOURCE)
 
 
-def _listed(version: str, entry: dict[str, Any]) -> Listed:
+def _listed(version: str, entry: Mapping[str, Any]) -> Listed:
     read = parse_version(version, "pep440")
     by_text = read is not None and read.is_prerelease
     by_flag = bool(entry.get("pre_release"))
-    flags = ["prerelease_declared"] if by_flag else []
-    if by_text != by_flag:
-        flags.append("prerelease_disagrees")
-    return Listed(version, utc_day(entry.get("release_date")), by_text or by_flag, flags=tuple(flags))
+    day, flags = read_day(entry.get("release_date"), SINCE)
+    doubts = {
+        "prerelease_declared": by_flag,
+        "prerelease_disagrees": by_text != by_flag,
+        "no_page": _is_hidden(entry),
+        "no_files": "files" in entry and not entry["files"],
+    }
+    flags = (*flags, *(flag for flag, holds in doubts.items() if holds))
+    return Listed(version, day, by_text or by_flag, flags=flags)
+
+
+def _is_hidden(entry: Mapping[str, Any]) -> bool:
+    """Whether the list says that a release has no page: it has no name in addresses, or is kept off the downloads."""
+    return ("slug" in entry and not entry["slug"]) or entry.get("show_on_download_page", True) is False
+
+
+PYTHON_ORG = Source(
+    name=SOURCE,
+    url=url,
+    parse=parse,
+    page=page,
+    setting=Setting(("STRANDLINE_PYTHON_ORG_URL",), lambda: "https://www.python.org"),
+    uncertainty_days=1,
+    since=SINCE,
+)

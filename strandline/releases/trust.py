@@ -18,10 +18,16 @@ from strandline.releases.flags import uncertainty_days
 from strandline.releases.versions import is_plain, numbers_of
 
 MIRROR = "mirror_dates"
+"""Flag of a version, and status of a source, whose days are those of a mirror's own fetches."""
 MIN_COMPARED = 5
+"""Fewer known days could differ by chance of one edited list."""
 MAX_DIFFERING = 0.5
+"""Of 76 releases checked, a registry's own days agreed with second-hand ones for all; a mirror's differ for most."""
 MIN_PAIRS = 8
+"""Fewer pairs of successive patches say little: with days at random half of them run backwards."""
 MAX_BACKWARDS = 0.2
+"""Of 56,024 such pairs of the committed facts 4 run backwards, in no project over 2 %; of a mirror that fetches at
+random half do. Of 200 simulated mirrors of an unknown package at least 190 are caught."""
 
 
 def agree(known: Release, day: date, source: str) -> bool:
@@ -62,6 +68,7 @@ def _backwards(told: dict[str, date]) -> tuple[int, int]:
 def without_dates(listing: Listing, why: str) -> Listing:
     """What is left of such a listing: that its versions exist. It withdraws nothing, and dates nothing."""
     releases = tuple(
-        replace(listed, released_on=None, flags=tuple(sorted({*listed.flags, MIRROR}))) for listed in listing.releases
+        replace(listed, released_on=None, other_days=(), flags=tuple(sorted({*listed.flags, MIRROR})))
+        for listed in listing.releases
     )
     return replace(listing, releases=releases, incomplete=True, note=why)

@@ -11,15 +11,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from packaging.version import InvalidVersion
 from packaging.version import Version as Pep440
 from semantic_version import Version as SemVer
 
 Scheme = Literal["pep440", "semver", "dotted"]
 SCHEMES: dict[str, Scheme] = {"pypi": "pep440", "npm": "semver"}
 
-_DOTTED = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.IGNORECASE | re.DOTALL)
-_PLAIN = re.compile(r"\d+(?:\.\d+){1,3}")
+MAX_DIGITS = 20
+"""Digits of one number of a version. Build numbers that count seconds or nanoseconds have up to 19; Python refuses to
+read more than 4,300, and a text with longer ones is no version."""
+_NUMBER = rf"\d{{1,{MAX_DIGITS}}}"
+_DOTTED = re.compile(rf"v?({_NUMBER}(?:\.{_NUMBER})*)(?!\d)(.*)", re.IGNORECASE | re.DOTALL | re.ASCII)
+_PLAIN = re.compile(rf"{_NUMBER}(?:\.{_NUMBER}){{1,3}}", re.ASCII)
 _FINAL_SUFFIX = re.compile(r"[-.+_]?(final|release|ga|stable|lts|post\d*|p\d+|\+.*)?", re.IGNORECASE)
 
 
@@ -90,8 +93,15 @@ def is_plain(text: str) -> bool:
 
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Text with its numbers compared as numbers, so that '4.9' comes before '4.10'."""
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.findall(r"\d+|\D+", text))
+    """Text with its numbers compared as numbers, however long, so that '4.9' comes before '4.10'."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", text)
+    return tuple(_as_number(part) if part[0] in "0123456789" else (1, 0, part) for part in parts)
+
+
+def _as_number(digits: str) -> tuple[int, int, str]:
+    """What compares as the number of these digits does: how many there are after leading zeros, and which."""
+    significant = digits.lstrip("0")
+    return 0, len(significant), significant
 
 
 def from_tag(tag: str, repository: str) -> str:
@@ -113,7 +123,7 @@ def _trimmed(numbers: tuple[int, ...]) -> tuple[int, ...]:
 def _pep440(text: str) -> Parsed | None:
     try:
         version = Pep440(text)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number of more digits than Python reads
         return None
     return Parsed(version.release, version.is_prerelease, version)
 

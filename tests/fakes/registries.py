@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
+from strandline.releases import Project
+from strandline.releases.facts import PROJECT_COLUMNS
 from tests.fakes.web import Answer, Asked, json_answer
 
 NOT_FOUND = Answer(404, b'{"error": "not found"}', {"Content-Type": "application/json"})
@@ -72,3 +76,12 @@ def paged(rows: list[Any]) -> Callable[[Asked], list[Any]]:
         return rows[(number - 1) * size : number * size]
 
     return page
+
+
+def write_projects(folder: Path, projects: Iterable[Project]) -> None:
+    """Write the `projects.csv` that a user would edit, the best known first."""
+    with (folder / "projects.csv").open("w", newline="", encoding="utf-8") as lines:
+        out = csv.writer(lines, lineterminator="\n")
+        out.writerow(PROJECT_COLUMNS)
+        for p in sorted(projects, key=lambda p: (p.salience_rank, p.project)):
+            out.writerow([p.project, p.salience_rank, p.ecosystem, p.package, p.registry or "", p.name or ""])

@@ -16,8 +16,8 @@ from console.committed_facts import export
 from resources.configured import NetworkResource, WarehouseResource
 from resources.warehouse.validation import validate
 from strandline.releases import Project, Release
-from strandline.releases.facts import facts_folder, read_projects, read_releases, write_projects, write_releases
-from tests.fakes.registries import Registry, npm_document, simple_page
+from strandline.releases.facts import facts_folder, read_projects, read_releases, write_releases
+from tests.fakes.registries import Registry, npm_document, simple_page, write_projects
 from tests.fakes.web import Answer, WebServer
 
 TABLES = ("releases.sources", "releases.releases", "releases.probe_items")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from resources.network.http import Http, Limits, PermanentError, TransientError
-from resources.releases.refresh import SourceState, initial_state, refresh
-from resources.releases.registries import Endpoints, Registries, configured, release_page
-from strandline.releases import Project, Release
+from resources.network.http import Http, Limits, PermanentError, ShrunkenFetchError, TransientError
+from resources.releases.refresh import SourceState, initial_state, listing_status, refresh
+from resources.releases.registries import Endpoints, Fetched, Registries, configured, release_page
+from strandline.releases import FAILED_STATUSES, Listed, Listing, Project, Release, npm, sources
+from strandline.releases.dates import utc_day
+from strandline.releases.source import Setting, Source
 from tests.fakes.registries import Registry, github_release, npm_document, paged, simple_page
 from tests.fakes.web import Answer, Asked, FakeTime, WebServer, json_answer
 
@@ -24,9 +27,9 @@ def project(registry: str, name: str) -> Project:
 
 
 def endpoints(url: str) -> Endpoints:
-    return Endpoints(
-        f"{url}/simple", f"{url}/npm", f"{url}/node", f"{url}/python", f"{url}/github", f"{url}/pages", authorization={}
-    )
+    names = {"pypi": "simple", "npm": "npm", "nodejs": "node", "python": "python", "github": "github"}
+    bases = {name: f"{url}/{path}" for name, path in names.items()}
+    return Endpoints(bases, {**bases, "github": f"{url}/pages"}, authorization={})
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_addresses_come_from_the_user_s_settings_before_any_default() -> None:
         "STRANDLINE_NODEJS_URL": "http://127.0.0.1:9/dist",
     }
     found = configured(env, ask=lambda _: "https://asked.example/")
-    assert (found.pypi, found.npm, found.nodejs) == (
+    assert tuple(found.bases[name] for name in ("pypi", "npm", "nodejs")) == (
         "https://mirror.example/simple/",
         "https://npm.example/",
         "http://127.0.0.1:9/dist",
@@ -58,10 +61,10 @@ def test_without_variables_pip_and_npm_are_asked_and_then_the_public_ones_serve(
     from pypi_simple import PYPI_SIMPLE_ENDPOINT
 
     asked = configured({}, ask=lambda command: f"https://{command[1].strip('-')}.example/")
-    assert (asked.pypi, asked.npm) == ("https://m.example/", "https://config.example/")
+    assert (asked.bases["pypi"], asked.bases["npm"]) == ("https://m.example/", "https://config.example/")
     public = configured({}, ask=lambda _: None)
-    assert public.pypi == PYPI_SIMPLE_ENDPOINT
-    assert "yarn" in public.npm
+    assert public.bases["pypi"] == PYPI_SIMPLE_ENDPOINT
+    assert "yarn" in public.bases["npm"]
 
 
 def test_pip_s_own_configuration_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,3 +246,114 @@ def test_a_second_refresh_is_conditional_and_ends_in_the_same_rows(http: Http) -
     assert second == first
     assert web.asked[1].headers["If-None-Match"] == first.state.etag
     assert http.counters["revalidated"] == 1
+
+
+ODD_DOCUMENTS: dict[str, Any] = {
+    "odd-note": {"name": "odd-note", "versions": {"1.0.0": {}}, "time": {"unpublished": {"versions": None}}},
+    "far-year": npm_document("far-year", {"1.0.0": "9999-12-31T23:59:59-10:00"}),
+    "long-version": npm_document("long-version", {"1." + "9" * 5000 + ".0": "2024-01-01T00:00:00Z"}),
+    "versions-list": {"name": "versions-list", "time": {}, "versions": ["1.0.0"]},
+    "deep": {"name": "deep", "time": {}, "versions": {"1.0.0": 1}},
+}
+
+
+def test_one_odd_document_ends_no_refresh_of_the_others(http: Http) -> None:
+    documents = {f"/npm/{name}": document for name, document in ODD_DOCUMENTS.items()}
+    documents["/npm/good"] = npm_document("good", {"1.0.0": "2024-01-01T00:00:00Z"})
+    targets = [target(project("npm", name)) for name in (*ODD_DOCUMENTS, "good")]
+    with WebServer(Registry(documents)) as web:
+        outcomes = {o.state.project: o for o in refresh(targets, Registries(http, endpoints(web.url)), NOW)}
+    assert list(outcomes) == sorted([*ODD_DOCUMENTS, "good"])
+    assert outcomes["good"].state.status == "ok"
+    assert [r.released_on for r in outcomes["good"].releases or []] == [date(2024, 1, 1)]
+    askable = [r for o in outcomes.values() for r in o.releases or [] if not r.flags and o.state.project != "good"]
+    assert askable == []
+
+
+def test_a_parser_that_stumbles_is_its_package_s_trouble_alone(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(payload: Any, package: str) -> Listing:
+        raise KeyError(package)
+
+    monkeypatch.setattr(sources, "SOURCES", (replace(npm.NPM, parse=stumble), *sources.SOURCES[1:]))
+    page = simple_page("good", [{"filename": "good-1.0.tar.gz", "upload-time": "2024-01-01T00:00:00Z"}])
+    documents = {"/npm/bad": npm_document("bad", {}), "/simple/good/": page}
+    targets = [target(project("npm", "bad")), target(project("pypi", "good"))]
+    with WebServer(Registry(documents)) as web:
+        outcomes = {o.state.project: o.state for o in refresh(targets, Registries(http, endpoints(web.url)), NOW)}
+    assert {name: state.status for name, state in outcomes.items()} == {"bad": "failed", "good": "ok"}
+    assert "cannot be read: KeyError('bad')" in str(outcomes["bad"].error)
+
+
+def test_a_registry_from_outside_the_tree_is_one_record_in_one_tuple(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(payload: Any, package: str) -> Listing:
+        return Listing(package, tuple(Listed(v, utc_day(day)) for v, day in payload.items()), "crates")
+
+    crates = Source(
+        name="crates",
+        url=lambda package, base: f"{base}/{package}.json",
+        parse=parse,
+        page=lambda package, version, base: f"{base}/{package}/{version}",
+        setting=Setting(("CRATES_URL",), lambda: "https://crates.example"),
+        uncertainty_days=2,
+        since=date(2014, 11, 1),
+    )
+    monkeypatch.setattr(sources, "SOURCES", (*sources.SOURCES, crates))
+    with WebServer(Registry({"/serde.json": {"1.0.0": "2017-04-20", "0.1.0": "2014-01-01"}})) as web:
+        found = configured({"CRATES_URL": web.url}, ask=lambda _: None)
+        (outcome,) = refresh([target(project("crates", "serde"))], Registries(http, found), NOW)
+    rows = {r.version: r for r in outcome.releases or []}
+    assert (rows["1.0.0"].source, rows["1.0.0"].uncertainty_days, rows["1.0.0"].flags) == ("crates", 2, ())
+    assert rows["0.1.0"].flags == ("too_early",)
+    assert release_page(found, project("crates", "serde"), "1.0.0") == f"{web.url}/serde/1.0.0"
+    assert sources.is_first_hand("crates")
+
+
+LISTED = Listed("1.0", date(2024, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("listing", "status"),
+    [
+        (Listing("p", (LISTED,), "npm"), "ok"),
+        (Listing("p", (LISTED, Listed("1.1", None)), "npm"), "ok"),
+        (Listing("p", (Listed("1.1", None),), "pypi"), "undated"),
+        (Listing("p", (LISTED,), "github", incomplete=True), "incomplete"),
+        (Listing("p", (Listed("1.1", None),), "github", incomplete=True), "incomplete"),
+        (Listing("p", (LISTED,), "github-tag", incomplete=True), "tags_only"),
+        (Listing("p", (Listed("1.1", None, flags=("mirror_dates",)),), "npm", incomplete=True), "mirror_dates"),
+    ],
+)
+def test_a_listing_has_the_status_of_what_it_can_be_used_for(listing: Listing, status: str) -> None:
+    assert listing_status(listing) == status
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (TransientError("x"), "unreachable"),
+        (ShrunkenFetchError("x"), "shrunken"),
+        (PermanentError("x", status=404), "missing"),
+        (PermanentError("x", status=410), "missing"),
+        (PermanentError("x", status=403), "failed"),
+        (PermanentError("x"), "failed"),
+        (ValueError("x"), "failed"),
+    ],
+)
+def test_a_failure_has_the_status_of_its_kind(error: Exception, status: str) -> None:
+    class Broken(Registries):
+        def fetch(self, project: Project, known: Collection[str] = ()) -> Fetched:
+            raise error
+
+    (outcome,) = refresh([target(project("npm", "p"))], Broken(Http(), endpoints("")), NOW)
+    assert (outcome.state.status, outcome.releases) == (status, None)
+    assert status in FAILED_STATUSES
+
+
+def test_an_index_without_upload_times_is_undated_and_says_why(http: Http) -> None:
+    with WebServer(Registry({"/simple/old/": simple_page("old", [{"filename": "old-1.0.tar.gz"}])})) as web:
+        (outcome,) = refresh([target(project("pypi", "old"))], Registries(http, endpoints(web.url)), NOW)
+    assert outcome.state.status == "undated"
+    assert outcome.state.error == "the index gives no upload times, so none of its versions can be dated"
+    assert [r.flags for r in outcome.releases or []] == [("no_date",)]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from strandline.releases import Listed, Listing, Project, Release
+import pytest
+
+from strandline.releases import Listed, Listing, Project, Release, SourceDay
 from strandline.releases.merge import merged, with_facts
 
 PROJECT = Project("React", 3, "npm", "react", "npm", "react")
@@ -47,10 +49,82 @@ def test_sources_that_disagree_are_flagged_and_stay_so() -> None:
     assert again == first
 
 
-def test_the_uncertainty_of_both_sources_is_granted_before_they_disagree() -> None:
-    told = listing(Listed("19.0.0", DAY + timedelta(days=8)))
-    assert rows([fact("19.0.0", source="scoop-main")], told, NOW)["19.0.0"].flags == ()
-    assert rows([fact("19.0.0", source="endoflife")], told, NOW)["19.0.0"].flags == ("sources_disagree",)
+@pytest.mark.parametrize("source", ["endoflife", "scoop-main", "transcribed", "git-tag", "somewhere new"])
+@pytest.mark.parametrize(("apart", "flags"), [(0, ()), (2, ()), (3, ("sources_disagree",)), (8, ("sources_disagree",))])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_days_more_than_two_apart_are_no_question_whatever_the_sources(
+    source: str, apart: int, flags: tuple[str, ...], sign: int
+) -> None:
+    told = listing(Listed("19.0.0", DAY + sign * timedelta(days=apart)))
+    found = rows([fact("19.0.0", source=source)], told, NOW)["19.0.0"]
+    assert found.flags == flags
+    assert found.days == {source: DAY, "npm": DAY + sign * timedelta(days=apart)}
+
+
+@pytest.mark.parametrize("shift", [40, -40])
+def test_a_source_that_disagrees_does_not_overwrite_the_day_and_its_correction_heals(shift: int) -> None:
+    wrong = listing(Listed("19.0.0", DAY + timedelta(days=shift)))
+    first = rows([fact("19.0.0")], wrong, NOW)["19.0.0"]
+    assert (first.released_on, first.source) == (DAY, "endoflife")
+    assert first.other_days == (SourceDay("npm", DAY + timedelta(days=shift)),)
+    healed = rows([first], listing(Listed("19.0.0", DAY)), LATER)["19.0.0"]
+    assert (healed.released_on, healed.source, healed.flags) == (DAY, "npm", ())
+
+
+@pytest.mark.parametrize("shift", [40, -40])
+def test_a_registry_that_corrects_itself_is_believed(shift: int) -> None:
+    first = rows([], listing(Listed("19.0.0", DAY + timedelta(days=shift))), NOW)
+    healed = rows(first.values(), listing(Listed("19.0.0", DAY)), LATER)["19.0.0"]
+    assert (healed.released_on, healed.flags, healed.other_days) == (DAY, (), ())
+
+
+def test_a_deleted_first_file_makes_no_release_younger_until_another_source_confirms_it() -> None:
+    first = rows([], listing(Listed("1.0", DAY), source="pypi"), NOW)
+    later = listing(Listed("1.0", DAY + timedelta(days=400)), source="pypi")
+    assert rows(first.values(), later, LATER)["1.0"].released_on == DAY
+    confirmed = with_facts(first.values(), [fact("1.0", DAY + timedelta(days=401))])
+    assert rows(confirmed, later, LATER)["1.0"].flags == ()
+
+
+def test_an_edited_fact_stands_beside_the_registry_s_day_and_settles_or_opens_a_dispute() -> None:
+    (disputed,) = merged(PROJECT, [fact("19.0.0")], listing(Listed("19.0.0", DAY + timedelta(days=9))), NOW)
+    (settled,) = with_facts([disputed], [fact("19.0.0", DAY + timedelta(days=10))])
+    assert (settled.released_on, settled.source, settled.flags) == (DAY + timedelta(days=9), "npm", ())
+    (opened,) = with_facts([settled], [fact("19.0.0", DAY)])
+    assert (opened.flags, opened.days) == (
+        ("sources_disagree",),
+        {"npm": DAY + timedelta(days=9), "endoflife": DAY},
+    )
+
+
+def test_a_dispute_of_an_older_warehouse_that_kept_one_day_is_judged_anew_by_the_fact() -> None:
+    stored = fact("19.0.0", DAY + timedelta(days=1), "npm", flags=("sources_disagree",))
+    (healed,) = with_facts([stored], [fact("19.0.0", DAY)])
+    assert healed.flags == ()
+    (kept,) = with_facts([stored], [])
+    assert kept.flags == ("sources_disagree",)
+
+
+def test_a_github_release_added_in_retrospect_keeps_both_days_and_is_no_question() -> None:
+    late = Listed("1.0.0", date(2022, 5, 5), other_days=(SourceDay("github-tag", date(2019, 3, 1)),))
+    found = rows([], listing(late, source="github"), NOW)["1.0.0"]
+    assert found.flags == ("sources_disagree",)
+    assert found.days == {"github": date(2022, 5, 5), "github-tag": date(2019, 3, 1)}
+    soon = Listed("1.0.0", date(2022, 5, 5), other_days=(SourceDay("github-tag", date(2022, 5, 3)),))
+    assert rows([], listing(soon, source="github"), NOW)["1.0.0"].flags == ()
+
+
+def test_a_version_that_is_listed_twice_far_apart_keeps_its_earliest_day_and_a_flag() -> None:
+    for order in (1, -1):
+        entries = [Listed("1.0.0", DAY), Listed("1.0.0", DAY + timedelta(days=30))][::order]
+        found = rows([], listing(*entries), NOW)["1.0.0"]
+        assert (found.released_on, found.flags) == (DAY, ("listed_twice",))
+
+
+def test_entries_without_a_version_or_with_an_endless_one_are_no_releases() -> None:
+    assert list(
+        rows([], listing(Listed("", DAY), Listed(" ", DAY), Listed("1" * 5000, DAY), Listed("1.0", DAY)), NOW)
+    ) == ["1.0"]
 
 
 def test_a_version_that_disappears_is_withdrawn_once_and_returns_when_it_is_back() -> None:
