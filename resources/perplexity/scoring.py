@@ -1,7 +1,8 @@
 """Which texts a model has not scored yet, and their scoring: through compute, committed as they are finished.
 
 A score counts for one text, limit, number format, set of weights and version of the scoring code; everything else is
-missing. Texts of one topic go into one task, so that what they share is computed once.
+missing. Texts of one topic go into one task, so that what they share is computed once, and a task's rows are stored
+together: what a killed run leaves to do is whole tasks, which are computed again as an undisturbed run computes them.
 """
 
 from __future__ import annotations
@@ -18,13 +19,20 @@ from resources.compute.tasks import Compute, Task, WorkerSpec
 from resources.endpoints.completions import SERVED, remote_digest
 from resources.models.weights import CACHE, LanguageModels, default_device, resolved_dtype
 from resources.perplexity.path_store import PathStore
+from resources.perplexity.worker import TextPayload, paths_name
 from resources.warehouse.store import Warehouse, removal
 from strandline.models import ModelSpec
+from strandline.perplexity.plausible import plausible
 from strandline.scoring.engine import SCORER_VERSION
 
 TABLE = "perplexity.scores"
 TEXTS_A_TASK = 16
+"""Texts of a task, give or take a topic. A trade-off: more of them fill a forward pass better, fewer are lost by a kill
+and shared more evenly among workers."""
+
 COMMIT_SECONDS = 1.0
+"""Seconds between two commits of short tasks. A trade-off: a commit rewrites pages of the file, and a kill loses at
+most this much work."""
 
 _PENDING = """
 with versions as (
@@ -59,9 +67,12 @@ order by max_tokens, topic, text_sha256
 
 _KNOWN = """
 with near as (
-    select distinct text_sha256
+    select text_sha256
     from spans.revisions
-    where list_contains(?, resource || ' ' || topic) and text_sha256 is not null
+    join spans.resources using (resource)
+    where text_sha256 is not null and max_tokens = ?
+    group by text_sha256
+    having list_contains(?, min(resource || ' ' || topic))
 )
 select
     token_digest,
@@ -79,6 +90,18 @@ select distinct weights_digest, scorer_version
 from perplexity.scores
 where model = ? and (weights_digest, scorer_version) is distinct from (?, ?)
 """
+
+_OTHER_CONTEXT = """
+select distinct dtype, max_tokens, n_tokens, is_context_limited
+from (
+    select *, max(n_tokens) over (partition by dtype, max_tokens) as longest
+    from perplexity.scores
+    where model = ?
+)
+where is_context_limited and n_tokens < longest
+"""
+"""Scores that were cut by a shorter context than others of the same limit: written before a context was part of what a
+score counts for."""
 
 _SPENT = """
 select
@@ -108,7 +131,7 @@ class Scoring:
     worker: WorkerSpec
 
     @property
-    def named(self) -> list[str]:
+    def row_key(self) -> list[str]:
         """What its rows are found by."""
         return [self.model, self.dtype, self.weights_digest, SCORER_VERSION]
 
@@ -162,43 +185,46 @@ def scoring_of(
 
 def pending(store: Warehouse, scoring: Scoring) -> pl.DataFrame:
     """Texts without a score, with the limit in force and a topic that holds them, like topics together."""
-    return store.query(_PENDING, scoring.named)
+    return store.query(_PENDING, scoring.row_key)
 
 
 def score_pending(
-    store: Warehouse, scoring: Scoring, compute: Compute, told: Callable[[Progress], None] = lambda _: None
+    store: Warehouse, scoring: Scoring, compute: Compute, tell: Callable[[Progress], None] = lambda _: None
 ) -> Progress:
     """Score what is missing and commit it as it comes; the model is not even loaded where nothing is.
 
     Where tasks take longer than ``COMMIT_SECONDS`` each is committed at once, so that none waits for the next one; else
-    they are committed together, once in that time. Scores of other weights under this name, or of an earlier version of
-    the scoring code, are let go of first, so that a run that is cut short leaves gaps and no mixture.
+    they are committed together, once in that time. Scores of other weights under this name, of another context, or of
+    an earlier version of the scoring code are deleted first: an interrupted run then leaves missing rows, never rows
+    of two models. ``tell`` is called after each task.
     """
-    _let_go(store, scoring)
+    _delete_other_scores(store, scoring)
     missing = pending(store, scoring)
     began = committed = monotonic()
     results = 0
     progress = Progress(0, missing.height, 0, 0.0)
     rows: list[dict[str, object]] = []
+    finished: list[TextPayload] = []
     try:
-        for _, scored in compute.run(scoring.worker, _tasks(store, scoring, missing)):
+        for task, scored in compute.run(scoring.worker, _tasks(store, scoring, missing)):
             rows += scored
+            finished.append(task.payload)
             results += 1
             tokens = progress.tokens + sum(row["tokens_computed"] for row in scored)
             progress = Progress(progress.done + len(scored), missing.height, tokens, monotonic() - began)
-            told(progress)
+            tell(progress)
             if max(monotonic() - committed, progress.seconds / results) > COMMIT_SECONDS:
-                _commit(store, rows)
-                rows, committed = [], monotonic()
+                _commit(store, scoring, rows, finished)
+                rows, finished, committed = [], [], monotonic()
     finally:
-        _commit(store, rows)
+        _commit(store, scoring, rows, finished)
     return progress
 
 
 def spent(store: Warehouse, scoring: Scoring) -> dict[str, float | int]:
     """Input tokens computed and saved by this model's scores, and what scoring every version's copy would take."""
-    named = [scoring.model, scoring.dtype]
-    spent, copies = store.query(_SPENT, named).row(0, named=True), store.query(_COPIES, named).row(0, named=True)
+    key = [scoring.model, scoring.dtype]
+    spent, copies = store.query(_SPENT, key).row(0, named=True), store.query(_COPIES, key).row(0, named=True)
     computed = int(spent["computed"])
     return {
         "tokens_computed": computed,
@@ -209,9 +235,11 @@ def spent(store: Warehouse, scoring: Scoring) -> dict[str, float | int]:
     }
 
 
-def _let_go(store: Warehouse, scoring: Scoring) -> None:
-    named = [scoring.model, scoring.weights_digest, SCORER_VERSION]
-    others = store.query(_OTHER_WEIGHTS, named).rows(named=True)
+def _delete_other_scores(store: Warehouse, scoring: Scoring) -> None:
+    """Delete the model's scores that were made otherwise than this scoring makes them."""
+    key = [scoring.model, scoring.weights_digest, SCORER_VERSION]
+    others = store.query(_OTHER_WEIGHTS, key).rows(named=True)
+    others += store.query(_OTHER_CONTEXT, [scoring.model]).rows(named=True)
     if others:
         store.write(*(removal(TABLE, {"model": scoring.model, **other}) for other in others))
 
@@ -222,8 +250,8 @@ def _tasks(store: Warehouse, scoring: Scoring, missing: pl.DataFrame) -> Iterato
         digests = rows["text_sha256"].to_list()
         texts = store.query("select text_sha256, text from spans.texts where list_contains(?, text_sha256)", [digests])
         by_digest = dict(texts.iter_rows())
-        known = store.query(_KNOWN, [rows["topic"].unique().to_list(), *scoring.named, max_tokens])
-        payload = {
+        known = store.query(_KNOWN, [max_tokens, rows["topic"].unique().to_list(), *scoring.row_key, max_tokens])
+        payload: TextPayload = {
             "texts": {digest: by_digest[digest] for digest in digests},
             "max_tokens": max_tokens,
             "known": dict(known.iter_rows()),
@@ -250,6 +278,14 @@ def _groups(missing: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
         yield limit, pl.concat(group)
 
 
-def _commit(store: Warehouse, rows: list[dict[str, object]]) -> None:
-    if rows:
-        store.merge(TABLE, pl.DataFrame(rows, infer_schema_length=None))
+def _commit(store: Warehouse, scoring: Scoring, rows: list[dict[str, object]], finished: list[TextPayload]) -> None:
+    """Store the rows of whole tasks; only then may the paths that they went on from go."""
+    if not rows:
+        return
+    store.merge(TABLE, [plausible(row) for row in rows])
+    kept: PathStore | None = scoring.worker.kwargs.get("kept")
+    if kept is None:
+        return
+    for payload in finished:
+        topics = [topic for topics in payload.get("newest", {}).values() for topic in topics]
+        kept.settle(paths_name(scoring.model, scoring.dtype, payload["max_tokens"]), topics)

@@ -26,7 +26,8 @@ REASONS = 3
 class Expect:
     """One expectation: the class name in ``great_expectations.expectations`` and its arguments.
 
-    ``may_be_null`` lets the judged column be wholly NULL, where that is an honest outcome (a boundary not found).
+    ``may_be_null`` lets the judged column be wholly NULL, where that is an honest outcome (a boundary not found). An
+    argument ``where`` judges only the rows in which columns have the given values.
     """
 
     expectation: str
@@ -153,7 +154,7 @@ def _expectations(rows: pl.DataFrame, expectations: Sequence[Expect]) -> list[Fi
     findings = []
     for expect in expectations:
         try:
-            expectation = getattr(gx.expectations, expect.expectation)(**expect.arguments)
+            expectation = getattr(gx.expectations, expect.expectation)(**_with_condition(expect.arguments))
             result = batch.validate(expectation).to_json_dict()
         except Exception as error:
             findings.append(_crash(expect, f"{type(error).__name__}: {error}"))
@@ -163,6 +164,18 @@ def _expectations(rows: pl.DataFrame, expectations: Sequence[Expect]) -> list[Fi
             findings.append(finding)
     _source().delete_asset(asset.name)
     return findings
+
+
+def _with_condition(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as Great Expectations takes them: ``where`` becomes a condition on the rows."""
+    from great_expectations.expectations.row_conditions import AndCondition, Column
+
+    where = arguments.get("where")
+    if where is None:
+        return arguments
+    equal = [Column(name) == value for name, value in where.items()]
+    rest = {name: value for name, value in arguments.items() if name != "where"}
+    return {**rest, "row_condition": AndCondition(conditions=equal) if len(equal) > 1 else equal[0]}
 
 
 def _finding(expect: Expect, result: dict[str, Any]) -> Finding | None:

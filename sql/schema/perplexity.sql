@@ -43,7 +43,7 @@ comment on column perplexity.scores.max_tokens is 'limit in force';
 comment on column perplexity.scores.n_tokens is 'tokens scored';
 comment on column perplexity.scores.mean_nll is 'mean negative log-likelihood a token, nats';
 comment on column perplexity.scores.perplexity is 'exp(mean_nll)';
-comment on column perplexity.scores.status is 'ok, too_short or nonfinite';
+comment on column perplexity.scores.status is 'ok, too_short, nonfinite or impossible';
 comment on column perplexity.scores.reason is 'one plain sentence when the status is not ok';
 comment on column perplexity.scores.dtype is 'number format of the weights';
 comment on column perplexity.scores.computed_in is 'number format of the computation: float32 where half precision was not finite';

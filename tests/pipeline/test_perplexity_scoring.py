@@ -3,16 +3,21 @@
 from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate
+from pathlib import Path
 
 import dagster as dg
 import polars as pl
 import pytest
 
 from assets.perplexity_scores import score_versions
+from resources.compute.tasks import LocalCompute
 from resources.configured import ComputeResource, ModelListResource, WarehouseResource
 from resources.perplexity import scoring as text_scoring
 from resources.perplexity import worker as scoring_worker
+from resources.perplexity.path_store import PathStore
 from resources.perplexity.scoring import local_scoring, pending, score_pending
+from resources.warehouse.store import Warehouse
+from strandline.models import ModelSpec
 from strandline.models.keys import partition_key
 from strandline.scoring.engine import Scorer, score_texts
 from strandline.scoring.scores import tokenized
@@ -199,6 +204,45 @@ def test_no_finished_task_waits_for_the_next_one_where_tasks_are_slow(house, tmp
     score_pending(store, scoring, TwoAtATime())
     assert len(committed) > 2
     assert committed == list(accumulate(texts))
+
+
+class KilledAfter:
+    """Compute that dies like a killed process: with results that were computed and never stored."""
+
+    def __init__(self, tasks: int) -> None:
+        self.tasks = tasks
+
+    def run(self, worker, tasks):
+        for done, result in enumerate(LocalCompute(1).run(worker, tasks)):
+            if done == self.tasks:
+                raise KeyboardInterrupt
+            yield result
+
+
+@pytest.mark.parametrize(("months", "tasks"), [(3, 1), (3, 2), (7, 1)])
+def test_a_killed_run_that_goes_on_stores_the_scores_of_an_undisturbed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, months: int, tasks: int
+) -> None:
+    """Also a month later, when scores go on from the paths that were kept."""
+    monkeypatch.setattr(text_scoring, "TEXTS_A_TASK", 2)
+    spec = ModelSpec(NAME, "transformers", f"folder:{saved_tiny_model(tmp_path / 'tiny', 'llama')}")
+    scores, commit = {}, text_scoring._commit
+    for name in ("undisturbed", "killed"):
+        folder = tmp_path / name
+        store = Warehouse(folder / "w.duckdb", folder / "p.duckdb")
+        scoring = local_scoring(spec, cache=folder, kept=PathStore(folder / "paths", 10**9))
+        for count in range(3, months + 1, 2):
+            filled(store, MONTHS[:count])
+            if name == "killed" and count == months:
+                monkeypatch.setattr(text_scoring, "_commit", lambda *_: None)
+                with pytest.raises(KeyboardInterrupt):
+                    score_pending(store, scoring, KilledAfter(tasks))
+                monkeypatch.setattr(text_scoring, "_commit", commit)
+            score_pending(store, scoring, LocalCompute(1))
+        scores[name] = store.query("select * from perplexity.scores order by text_sha256").rows()
+        paths = list((folder / "paths").rglob("*.safetensors"))
+        assert len(paths) == len({path.name.split(".")[0] for path in paths})
+    assert scores["killed"] == scores["undisturbed"]
 
 
 class CutShort:

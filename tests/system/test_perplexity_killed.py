@@ -1,17 +1,19 @@
-"""A scoring run that is killed in the middle has kept what was finished, and goes on with the rest."""
+"""A scoring run that is killed in the middle has kept what was finished, and ends with the undisturbed run's scores."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from datetime import date
 from hashlib import sha256
+from pathlib import Path
 
-import polars as pl
 import pytest
 
 from resources.compute.tasks import LocalCompute
-from resources.perplexity.scoring import TEXTS_A_TASK, local_scoring, pending, score_pending
+from resources.perplexity.path_store import PathStore
+from resources.perplexity.scoring import TEXTS_A_TASK, Scoring, local_scoring, pending, score_pending
 from resources.warehouse.store import Warehouse
 from strandline.models import ModelSpec
 from tests.fakes.tiny_models import WORDS, saved_tiny_model
@@ -21,36 +23,61 @@ pytestmark = pytest.mark.slow
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from resources import text_scoring
 from resources.compute.tasks import LocalCompute
-from resources.perplexity.scoring import local_scoring, score_pending
-from resources.warehouse.store import Warehouse
-from strandline.models import ModelSpec
+from resources.perplexity import scoring as text_scoring
+from tests.system.test_perplexity_killed import scoring_in, store_in
 folder = Path(sys.argv[1])
-text_scoring.COMMIT_SECONDS = 0.0
-store = Warehouse(folder / "w.duckdb", folder / "p.duckdb")
-scoring = local_scoring(ModelSpec("tiny", "transformers", f"folder:{folder / 'tiny'}"), cache=folder)
+text_scoring.COMMIT_SECONDS = float(sys.argv[2])
 
-def told(progress):
+def tell(progress):
     print(progress.done, flush=True)
     time.sleep(0.15)
 
-score_pending(store, scoring, LocalCompute(1), told)
+text_scoring.score_pending(store_in(folder), scoring_in(folder), LocalCompute(1), tell)
 """
 
 
-def test_a_killed_run_loses_at_most_the_batch_in_hand(tmp_path, root):
+def store_in(folder: Path) -> Warehouse:
+    return Warehouse(folder / "w.duckdb", folder / "p.duckdb")
+
+
+def scoring_in(folder: Path) -> Scoring:
+    spec = ModelSpec("tiny", "transformers", f"folder:{folder.parent / 'tiny'}")
+    return local_scoring(spec, cache=folder, kept=PathStore(folder / "paths", 10**9))
+
+
+def filled(folder: Path) -> tuple[Warehouse, int]:
+    """A warehouse with 40 topics in four versions, and the number of their texts."""
+    folder.mkdir()
+    store, texts, revisions = store_in(folder), {}, []
+    for topic in range(40):
+        for month in range(4):
+            text = " ".join([*WORDS[topic % 30 :], str(topic), *WORDS[:month]])
+            digest = sha256(text.encode()).hexdigest()
+            texts[digest] = text
+            revisions.append(
+                {"resource": "docs", "topic": f"topic {topic}", "month": date(2021, month + 1, 1), "status": "ok",
+                 "text_sha256": digest}
+            )  # fmt: skip
+    store.merge("spans.resources", [{"resource": "docs", "kind": "panel", "max_tokens": 32}])
+    store.merge("spans.texts", [{"text_sha256": digest, "text": text} for digest, text in texts.items()])
+    store.merge("spans.revisions", revisions)
+    return store, len(texts)
+
+
+@pytest.mark.parametrize("commit_seconds", [0.0, 0.5])
+def test_a_killed_run_loses_at_most_what_was_not_committed_and_ends_with_the_scores_of_an_undisturbed_one(
+    tmp_path: Path, root: Path, commit_seconds: float
+) -> None:
     saved_tiny_model(tmp_path / "tiny")
-    store = Warehouse(tmp_path / "w.duckdb", tmp_path / "p.duckdb")
-    texts = {
-        sha256(text.encode()).hexdigest(): text for text in (" ".join([*WORDS[n % 30 :], str(n)]) for n in range(160))
-    }
-    rows = [("docs", f"topic {n}", pl.Series(["2021-01-01"]).str.to_date()[0], "ok", d) for n, d in enumerate(texts)]
-    store.merge("spans.resources", pl.DataFrame([{"resource": "docs", "kind": "unpaired", "max_tokens": 32}]))
-    store.merge("spans.texts", pl.DataFrame({"text_sha256": list(texts), "text": list(texts.values())}))
-    names = ["resource", "topic", "month", "status", "text_sha256"]
-    store.merge("spans.revisions", pl.DataFrame(rows, schema=names, orient="row"))
-    run = subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path)], cwd=root, stdout=subprocess.PIPE, text=True)
+    calm, total = filled(tmp_path / "calm")
+    assert score_pending(calm, scoring_in(tmp_path / "calm"), LocalCompute(1)).done == total
+    folder = tmp_path / "killed"
+    store, _ = filled(folder)
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(commit_seconds)]
+    run = subprocess.Popen(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
     finished = 0
     while finished < 4 * TEXTS_A_TASK:
         finished = int(run.stdout.readline())
@@ -59,8 +86,10 @@ def test_a_killed_run_loses_at_most_the_batch_in_hand(tmp_path, root):
     finished = max([finished, *map(int, run.stdout.read().split())])
     run.wait()
     kept = store.query("select count(*) from perplexity.scores").item()
-    assert finished - TEXTS_A_TASK <= kept < len(texts)
-    scoring = local_scoring(ModelSpec("tiny", "transformers", f"folder:{tmp_path / 'tiny'}"), cache=tmp_path)
-    assert pending(store, scoring).height == len(texts) - kept
-    assert score_pending(store, scoring, LocalCompute(2)).done == len(texts) - kept
-    assert store.query("select count(*) from perplexity.scores where status = 'ok'").item() == len(texts)
+    lost = TEXTS_A_TASK if commit_seconds == 0 else 5 * TEXTS_A_TASK
+    assert finished - lost <= kept < total
+    scoring = scoring_in(folder)
+    assert pending(store, scoring).height == total - kept
+    assert score_pending(store, scoring, LocalCompute(2)).done == total - kept
+    every = "select * from perplexity.scores order by text_sha256"
+    assert store.query(every).rows() == calm.query(every).rows()

@@ -186,6 +186,6 @@ def test_a_disk_that_cannot_take_a_path_does_not_stop_the_scoring(tmp_path, stat
     files.keep("topic", *state)
     assert files.find("topic", "cpu") is None
     there = PathStore(tmp_path, 10**9)
-    (tmp_path / there._path("topic").name).mkdir()
+    (tmp_path / there._path("topic", state[0]).name).mkdir()
     there.keep("topic", *state)
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["taken"]
