@@ -198,7 +198,7 @@ def _first_or_named(benchmark: str | None, corpus: str | None) -> tuple[str | No
 
 def _register() -> None:
     """Read every settings file, so that a mistake shows before anything is spent, and register what they list."""
-    from assets.sensors import register_names
+    from assets.partitions import register_names
     from resources.configured import defaults
 
     resources: dict[str, Any] = defaults()

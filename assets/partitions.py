@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from resources.configured import BenchmarkListResource, CorpusListResource, ModelListResource
 from strandline.models.keys import model_name, partition_key
 
 models = dg.DynamicPartitionsDefinition(name="models")
@@ -32,12 +33,31 @@ def name_of(key: str) -> str:
     return model_name(key)
 
 
-def add(instance: dg.DagsterInstance, definition: dg.DynamicPartitionsDefinition, names: Iterable[str]) -> list[str]:
-    """Add partitions for those names that have none, in one call; returns the keys that are new."""
+def names_by_partitions(
+    model_list: ModelListResource, benchmark_list: BenchmarkListResource, corpus_list: CorpusListResource
+) -> list[tuple[dg.DynamicPartitionsDefinition, list[str]]]:
+    """Every name that the settings files list, by the partitions that it belongs to."""
+    return [
+        (models, [spec.name for spec in model_list.read()]),
+        (benchmarks, [spec.benchmark for spec in benchmark_list.read()]),
+        (corpora, [spec.corpus for spec in corpus_list.read()]),
+    ]
+
+
+def missing(
+    instance: dg.DagsterInstance, definition: dg.DynamicPartitionsDefinition, names: Iterable[str]
+) -> list[str]:
+    """The partition keys that those names should have and that do not exist yet, in the order of the names."""
     assert definition.name
     known = set(instance.get_dynamic_partitions(definition.name))
-    new = [key for key in dict.fromkeys(key_for(name) for name in names) if key not in known]
+    return [key for key in dict.fromkeys(key_for(name) for name in names) if key not in known]
+
+
+def add(instance: dg.DagsterInstance, definition: dg.DynamicPartitionsDefinition, names: Iterable[str]) -> list[str]:
+    """Add partitions for those names that have none, in one call; returns the keys that are new."""
+    new = missing(instance, definition, names)
     if new:
+        assert definition.name
         instance.add_dynamic_partitions(definition.name, new)
     return new
 
@@ -49,6 +69,17 @@ def months_of(tags: Mapping[str, str]) -> list[date] | None:
     if not first or not last or not all(months.has_partition_key(key) for key in (first, last)):
         return None
     return [date.fromisoformat(key) for key in months.get_partition_keys_in_range(dg.PartitionKeyRange(first, last))]
+
+
+def register_names(
+    instance: dg.DagsterInstance,
+    model_list: ModelListResource,
+    benchmark_list: BenchmarkListResource,
+    corpus_list: CorpusListResource,
+) -> list[str]:
+    """Add the partitions of every listed name; returns the keys that are new."""
+    named = names_by_partitions(model_list, benchmark_list, corpus_list)
+    return [key for definition, names in named for key in add(instance, definition, names)]
 
 
 def rows_of(definition: dg.PartitionsDefinition | None, key: str | None) -> dict[str, Any]:

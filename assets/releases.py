@@ -6,7 +6,7 @@ merged, package by package, as it arrives.
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 from pydantic import Field
@@ -33,6 +33,10 @@ from strandline.releases.sources import SOURCES
 
 REGISTRIES = [source.name for source in SOURCES]
 """Every registry that is registered; a run may name fewer."""
+
+
+REFRESHED_WITHIN = timedelta(days=3)
+"""A daily schedule refreshes releases; two missed days are a weekend without a machine, three are worth a look."""
 
 
 class RefreshConfig(dg.Config):
@@ -65,6 +69,7 @@ class CalendarConfig(dg.Config):
     ["releases.sources", "releases.releases"],
     reads=["release_facts", "registries"],
     needs=["network"],
+    fresh_for=REFRESHED_WITHIN,
     code_version="1",
 )
 def merge_releases(

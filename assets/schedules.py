@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from assets.jobs import refresh_releases
+from assets.jobs import read_spans, refresh_releases
 
 daily_refresh = dg.ScheduleDefinition(
     name="daily_refresh_releases",
@@ -13,4 +13,13 @@ daily_refresh = dg.ScheduleDefinition(
     default_status=dg.DefaultScheduleStatus.STOPPED,
     description="Every day at 04:17 UTC; two refreshes of one day leave identical tables.",
 )
-SCHEDULES = [daily_refresh]
+monthly_spans = dg.ScheduleDefinition(
+    name="monthly_read_spans",
+    job=read_spans,
+    cron_schedule="43 5 2 * *",
+    execution_timezone="UTC",
+    default_status=dg.DefaultScheduleStatus.STOPPED,
+    description="On the second of each month at 05:43 UTC: the month that has begun, and those not complete yet.",
+)
+
+SCHEDULES = [daily_refresh, monthly_spans]

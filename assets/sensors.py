@@ -6,13 +6,21 @@ publishes a readers' copy when a run ends and the one that registers the names i
 
 import dagster as dg
 
+from assets.gates import held_back
 from assets.jobs import date_models
-from assets.partitions import add, benchmarks, corpora, models
+from assets.partitions import missing, models, names_by_partitions
 from resources.configured import BenchmarkListResource, CorpusListResource, ModelListResource, WarehouseResource
-from strandline.models.changes import ModelRun, changes
+from strandline.models import ModelSpec
+from strandline.models.changes import ModelRun, changes, run_key
 
 RUN_KEY_TAG = "dagster/run_key"
+"""Dagster's tag for the key under which a sensor asked for a run."""
+
+ENTRY_TAG = "strandline/model_entry"
+"""The same key on runs that the command line launched, so that the sensor does not date such a model again."""
+
 ATTEMPTS = 2
+"""Runs that an unchanged entry may have: one that failed is tried once more, as most failures are an endpoint's."""
 
 
 @dg.sensor(
@@ -21,26 +29,47 @@ ATTEMPTS = 2
     default_status=dg.DefaultSensorStatus.STOPPED,
     description="Notices a model that is new or changed in data/models.yaml, gives it a partition and dates it, once.",
 )
-def new_models(context: dg.SensorEvaluationContext, model_list: ModelListResource) -> dg.SensorResult | dg.SkipReason:
-    """One run for each listed model and digest; a failed run is asked for once more."""
+def new_models(context: dg.SensorEvaluationContext, model_list: ModelListResource) -> dg.SensorResult:
+    """One run for each listed model and digest; a failed run is asked for once more.
+
+    A model whose run is held back by a gate gets its partition and waits.
+    """
     try:
         listed = model_list.read()
     except (OSError, ValueError) as error:
-        return dg.SkipReason(f"data/models.yaml cannot be read: {error}")
+        return dg.SensorResult(skip_reason=f"data/models.yaml cannot be read: {error}")
     known = context.instance.get_dynamic_partitions("models")
-    found = changes(listed, known, _past_runs(context.instance), max_attempts=ATTEMPTS)
-    if not found.to_run and not found.to_register:
-        return dg.SkipReason(found.reason)
+    seen = changes(listed, known, _past_runs(context.instance), max_attempts=ATTEMPTS)
+    held = {run.run_key: _gates(context, run) for run in seen.to_run}
+    asked = [_request(run) for run in seen.to_run if not held[run.run_key]]
+    waiting = "; ".join(f"{run.model}: {why[0]}" for run in seen.to_run if (why := held[run.run_key]))
     return dg.SensorResult(
-        run_requests=[_request(run) for run in found.to_run],
-        dynamic_partitions_requests=[models.build_add_request(list(found.to_register))] if found.to_register else [],
+        run_requests=asked,
+        skip_reason=None if asked else waiting or seen.reason,
+        dynamic_partitions_requests=[models.build_add_request(list(seen.to_register))] if seen.to_register else [],
     )
 
 
+def entry_tags(spec: ModelSpec) -> dict[str, str]:
+    """The tags of a run that dates this entry and that no sensor asked for."""
+    return {ENTRY_TAG: run_key(spec)}
+
+
+def _gates(context: dg.SensorEvaluationContext, run: ModelRun) -> list[str]:
+    """Why the run has to wait for a check."""
+    if context.repository_def is None:
+        return []
+    return held_back(context.instance, context.repository_def, date_models.name, run.partition_key)
+
+
 def _past_runs(instance: dg.DagsterInstance) -> dict[str, str]:
-    """Run key to status of every run of the job; a key whose run went well stays so."""
-    runs = instance.get_runs(dg.RunsFilter(job_name=date_models.name))
-    return {run.tags[RUN_KEY_TAG]: run.status.value for run in reversed(runs) if RUN_KEY_TAG in run.tags}
+    """Key of the entry to status of every run of the job, whoever launched it; one that went well stays so."""
+    statuses: dict[str, str] = {}
+    for run in reversed(instance.get_runs(dg.RunsFilter(job_name=date_models.name))):
+        key = run.tags.get(RUN_KEY_TAG) or run.tags.get(ENTRY_TAG)
+        if key and statuses.get(key) != dg.DagsterRunStatus.SUCCESS.value:
+            statuses[key] = run.status.value
+    return statuses
 
 
 def _request(run: ModelRun) -> dg.RunRequest:
@@ -57,27 +86,18 @@ def listed_names(
     model_list: ModelListResource,
     benchmark_list: BenchmarkListResource,
     corpus_list: CorpusListResource,
-) -> dg.SkipReason:
-    """Register partitions for what the settings files list."""
+) -> dg.SensorResult:
+    """Ask for the partitions of what the settings files list."""
     try:
-        new = register_names(context.instance, model_list, benchmark_list, corpus_list)
+        named = names_by_partitions(model_list, benchmark_list, corpus_list)
     except (OSError, ValueError) as error:
-        return dg.SkipReason(str(error))
-    return dg.SkipReason(f"new partitions: {', '.join(new)}" if new else "every listed name has its partition")
-
-
-def register_names(
-    instance: dg.DagsterInstance,
-    model_list: ModelListResource,
-    benchmark_list: BenchmarkListResource,
-    corpus_list: CorpusListResource,
-) -> list[str]:
-    """Add the partitions of the listed models, benchmarks and corpora; returns the keys that are new."""
-    return [
-        *add(instance, models, [spec.name for spec in model_list.read()]),
-        *add(instance, benchmarks, [spec.benchmark for spec in benchmark_list.read()]),
-        *add(instance, corpora, [spec.corpus for spec in corpus_list.read()]),
-    ]
+        return dg.SensorResult(skip_reason=str(error))
+    new = {by: missing(context.instance, by, names) for by, names in named}
+    keys = [key for missing_keys in new.values() for key in missing_keys]
+    return dg.SensorResult(
+        skip_reason=f"new partitions: {', '.join(keys)}" if keys else "every listed name has its partition",
+        dynamic_partitions_requests=[by.build_add_request(keys) for by, keys in new.items() if keys],
+    )
 
 
 @dg.run_status_sensor(

@@ -5,7 +5,7 @@ some months fetches those alone, in one run. Either way only months that are not
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import dagster as dg
 from pydantic import Field
@@ -22,6 +22,10 @@ from strandline.spans import Span
 from strandline.spans.selection import COMPLETE, Month, describe_failures
 
 TABLES = ["spans.months", "spans.revisions", "spans.texts"]
+
+
+READ_WITHIN = timedelta(days=35)
+"""Months are read on the second of each month: a longest month and a few days of trouble."""
 
 
 class SpansConfig(dg.Config):
@@ -46,6 +50,7 @@ def list_resources(
     TABLES,
     reads=["spans_yaml", "documents"],
     needs=["network"],
+    fresh_for=READ_WITHIN,
     partitions_def=month_partitions,
     backfill_policy=dg.BackfillPolicy.single_run(),
     code_version="1",

@@ -4,7 +4,7 @@ A table is declared once, in ``sql/schema``; an asset names the table and adds o
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ def table_spec(
     kinds: set[str] | None = None,
     follows: bool = False,
     needs: Iterable[str] = (),
+    fresh_for: timedelta | None = None,
     made_by: str = "",
 ) -> dg.AssetSpec:
     """The specification of a declared table.
@@ -55,6 +56,7 @@ def table_spec(
         kinds: labels beside ``duckdb``.
         follows: rebuild it automatically whenever what it is made from has changed and has passed its checks.
         needs: what making it takes, of ``NEEDS``; each is a tag by which assets can be selected in the UI.
+        fresh_for: how long after it was made the table counts as fresh in the UI; None for tables that do not age.
         made_by: what the step does that makes it, as its docstring says.
     """
     declared = table(name)
@@ -70,6 +72,7 @@ def table_spec(
         code_version=code_version,
         partitions_def=partitions_def,
         automation_condition=FOLLOW if follows else None,
+        freshness_policy=dg.FreshnessPolicy.time_window(fail_window=fresh_for) if fresh_for else None,
         owners=[OWNER],
         tags={f"strandline/needs_{need}": NEEDS[need] for need in needs},
         metadata={
