@@ -88,7 +88,7 @@ comment on column corpus.matches.source_id is 'name of the document in the corpu
 comment on column corpus.matches.crawled_on is 'day on which it was crawled; the first of the month where only the dump is known';
 comment on column corpus.matches.n_chars is 'characters of the document';
 comment on column corpus.matches.bm25_rank is 'rank among the hits, from 1';
-comment on column corpus.matches.bm25_score is 'score of the hit within its shard';
+comment on column corpus.matches.bm25_score is 'BM25 score of the hit by the statistics of the whole corpus';
 comment on column corpus.matches.edits is 'edits to the nearest version; NULL where none is under the limit';
 comment on column corpus.matches.distance is 'edits divided by the characters of the document; NULL where none is under the limit';
 comment on column corpus.matches.n_months is 'months tied for the smallest distance';

@@ -11,6 +11,13 @@ import unicodedata
 WORD_RULE = "NFC, lower case, runs of letters and digits"
 """The rule of `words`, stored beside every n-gram count: counts depend neither on case nor on a tokenizer's pieces."""
 
+LONGEST_WORD = 40
+"""Bytes of a word that is searched for; longer ones are addresses and encoded data, of which each occurs once. It is
+the limit of the search engine's default analysis."""
+
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0002fa1f]"
+)
 _WORD = re.compile(r"[^\W_]+")
 _SPACE = re.compile(r"\s+")
 _CITATION = re.compile(r"\s?\[(?:\d{1,4}|[a-z]|(?:note|nb|n|lower-alpha|citation)\s?\w*(?:\s\d+)?)\]", re.IGNORECASE)
@@ -25,6 +32,22 @@ def nfc(text: str) -> str:
 def words(text: str) -> list[str]:
     """The words of a text by `WORD_RULE`, in order."""
     return _WORD.findall(nfc(text).lower())
+
+
+def search_words(text: str) -> list[str]:
+    """The words by which a text is searched: those of `WORD_RULE`, without ones of more than 40 bytes.
+
+    Runs of scripts that put no blanks between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) are taken as all
+    pairs of neighbouring letters, so that they are found wherever a copy breaks its lines.
+    """
+    found: list[str] = []
+    for word in words(text):
+        if word.isascii() or not _UNSPACED.search(word):
+            if len(word) <= LONGEST_WORD // 4 or len(word.encode("utf-8", "surrogatepass")) <= LONGEST_WORD:
+                found.append(word)
+            continue
+        found += [word[place : place + 2] for place in range(max(1, len(word) - 1))]
+    return found
 
 
 def collapse_space(text: str) -> str:

@@ -18,6 +18,7 @@ from resources.configured import ComputeResource, CorpusListResource, WarehouseR
 from resources.corpus import mining as corpus_mining
 from resources.corpus import search_index
 from resources.warehouse.store import Warehouse
+from strandline.corpus.attribution import VersionMatcher
 from strandline.spans import text_digest
 from strandline.spans.months import month_range
 
@@ -158,6 +159,7 @@ def test_a_second_run_computes_nothing_and_changes_no_row(world, monkeypatch):
 
     monkeypatch.setattr(search_index, "_fill", refuse)
     monkeypatch.setattr(corpus_mining, "_topic_rows", refuse)
+    monkeypatch.setattr(search_index.SearchIndex, "statistics", refuse)
     monkeypatch.setattr(corpus_mining, "profile", refuse)
     assert materialize(world, corpus.ASSETS).success
     assert {table: store.digest(table) for table in SUITES} == before
@@ -166,13 +168,13 @@ def test_a_second_run_computes_nothing_and_changes_no_row(world, monkeypatch):
 def test_a_new_shard_costs_only_itself(world, tmp_path, monkeypatch):
     assert materialize(world, corpus.ASSETS).success
     lines(tmp_path / "crawl-2.jsonl", [(version("Chad", 5), "https://late.example/")])
-    indexed, matched = [], []
-    fill_index, rows_of = search_index._fill, corpus_mining._topic_rows
+    indexed, compared = [], []
+    fill_index, attribute = search_index._fill, VersionMatcher.attribute
     monkeypatch.setattr(search_index, "_fill", lambda *a: indexed.append(a) or fill_index(*a))
-    monkeypatch.setattr(corpus_mining, "_topic_rows", lambda *a: matched.append(a[1].location) or rows_of(*a))
+    monkeypatch.setattr(VersionMatcher, "attribute", lambda self, text: compared.append(text) or attribute(self, text))
     assert materialize(world, corpus.ASSETS).success
     assert len(indexed) == 1
-    assert {Path(location).name for location in matched} == {"crawl-2.jsonl"}
+    assert set(compared) == {version("Chad", 5)}
     store = world["warehouse"].open()
     found = store.query("select months from corpus.matches where location like '%crawl-2%' and weight = 1").item()
     assert list(found) == [date(2020, 6, 1)]

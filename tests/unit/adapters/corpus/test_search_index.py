@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resources.compute.tasks import Task, WorkerSpec
-from resources.corpus.mining import CorpusTexts, index_corpus, merged_hits, profile_corpus, profile_shard, weighted
+from resources.corpus.mining import CorpusTexts, index_corpus, profile_corpus, profile_shard
 from resources.corpus.search_index import SearchIndex, build
 from resources.corpus.shards import shards
 from strandline.corpus import BrokenRecord, Document, Location
+from strandline.corpus.hits import merged_hits, weighted
 from strandline.corpus.settings import CorpusPart, CorpusSpec
 
 

@@ -11,11 +11,12 @@ import polars as pl
 import pytest
 
 from resources.corpus.jsonl import jsonl
-from resources.corpus.mining import index_corpus, match_shard, merged_hits, weighted
+from resources.corpus.mining import index_corpus, match_shard
 from resources.corpus.shards import shards
 from strandline.corpus import Document, TopicVersions, topic_versions
 from strandline.corpus.duplicates import find_duplicates
 from strandline.corpus.histograms import Copy, monthly_weights, summed
+from strandline.corpus.hits import merged_hits, weighted
 from strandline.corpus.layouts import LAYOUTS
 from strandline.corpus.ngrams import count_ngrams
 from strandline.corpus.planted import CLASSES, COVERED, Order, Planted, altered, histogram_error, plant, recalls
