@@ -36,9 +36,9 @@ from resources.network.wire import Routes
 from strandline.models import ModelSpec
 from strandline.models.digests import value_digest
 from strandline.scoring.engine import SCORER_VERSION
-from strandline.scoring.language_model import CHARACTERS_PER_TOKEN
 from strandline.scoring.prefix_tree import Request
 from strandline.scoring.scores import SERVED, SequenceScore, TextScore, perplexity, text_score, tokenized, too_short
+from strandline.scoring.tokens import MOST_CHARACTERS_PER_TOKEN
 
 _COMMON = "The harbour lies north of the old lighthouse and is open to ships of"
 _ENDINGS = (" every kind in summer.", " 4 knots until March; nothing")
@@ -196,7 +196,7 @@ class RemoteScorer:
 
     def _text(self, digest: str, text: str, max_tokens: int) -> TextScore:
         """Score the server's own tokens of a beginning long enough to hold ``max_tokens`` and some to spare."""
-        reach = CHARACTERS_PER_TOKEN * max_tokens
+        reach = MOST_CHARACTERS_PER_TOKEN * max_tokens
         while True:
             found = self._logprobs(text[:reach]) if text else PromptLogprobs((), ())
             if len(found.logprobs) >= max_tokens + _SPARE_TOKENS or reach >= len(text):

@@ -13,8 +13,8 @@ from typing import Any
 
 from resources.models import ModelLoadError
 from resources.models.checkpoint import WRAPPINGS, named
-from strandline.scoring.language_model import without_trimming
 from strandline.scoring.memory import is_out_of_memory
+from strandline.scoring.tokens import without_trimming
 
 _FULLEST_PADDING = 0.1
 _SMALL_PADDING = 256

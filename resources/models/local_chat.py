@@ -12,6 +12,7 @@ from resources.endpoints.chat import EndpointError, Exchange
 from resources.endpoints.chat_payload import Completion
 from strandline.probe.likelihood import chat_text
 from strandline.scoring.language_model import LanguageModel
+from strandline.scoring.tokens import guarded, ids_of_prompt
 
 
 class LocalChat:
@@ -27,13 +28,13 @@ class LocalChat:
         tokenizer, started = self._lm.tokenizer, time.monotonic()
         if not getattr(tokenizer, "chat_template", None):
             raise EndpointError(f"{self._lm.name} has no chat template: ask it with likelihood")
-        prompt = tokenizer(chat_text(tokenizer, messages), add_special_tokens=False, return_tensors="pt").to(
-            self._lm.device
-        )
+        said = [{**message, "content": guarded(tokenizer, message["content"])} for message in messages]
+        ids = torch.tensor([ids_of_prompt(tokenizer, chat_text(tokenizer, said))], device=self._lm.device)
+        prompt = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         room = (self._lm.context_length or budget + prompt["input_ids"].shape[1]) - prompt["input_ids"].shape[1]
         with torch.inference_mode():
-            ids = self._lm.model.generate(**prompt, max_new_tokens=max(1, min(budget, room)), do_sample=False)
-        new = ids[0, prompt["input_ids"].shape[1] :]
+            replied = self._lm.model.generate(**prompt, max_new_tokens=max(1, min(budget, room)), do_sample=False)
+        new = replied[0, prompt["input_ids"].shape[1] :]
         stops = self._lm.model.generation_config.eos_token_id
         ended = int(new[-1]) in (stops if isinstance(stops, list) else [stops])
         completion = Completion(

@@ -7,7 +7,7 @@ from pathlib import Path
 from resources.models.weights import CACHE, LanguageModels, tokenizer_digest
 from resources.perplexity.reference_scores import Encoder
 from strandline.models import ModelSpec
-from strandline.scoring.language_model import token_ids
+from strandline.scoring.tokens import token_ids
 
 
 def tokenizer_encoder(spec: ModelSpec, cache: Path = CACHE) -> Encoder:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from strandline.probe import LABELS, Answer, Question
 from strandline.probe.questions import likelihood_messages, likelihood_text
+from strandline.scoring.tokens import guarded, ids_of_prompt
 
 Floats = npt.NDArray[np.float64]
 
@@ -91,8 +92,9 @@ def chat_text(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> str:
 
 def _prompt_text(tokenizer: Any, question: Question) -> str:
     if _has_template(tokenizer):
-        return chat_text(tokenizer, likelihood_messages(question))
-    return likelihood_text(question)
+        messages = likelihood_messages(question)
+        return chat_text(tokenizer, [m | {"content": guarded(tokenizer, m["content"])} for m in messages])
+    return guarded(tokenizer, likelihood_text(question))
 
 
 def _has_template(tokenizer: Any) -> bool:
@@ -100,7 +102,7 @@ def _has_template(tokenizer: Any) -> bool:
 
 
 def _ids(tokenizer: Any, text: str, is_chat: bool) -> list[int]:
-    ids = [int(i) for i in tokenizer(text, add_special_tokens=False)["input_ids"]]
+    ids = ids_of_prompt(tokenizer, text)
     bos: int | None = getattr(tokenizer, "bos_token_id", None)
     if is_chat or bos is None or list(tokenizer("a")["input_ids"])[:1] != [bos]:
         return ids

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,11 @@ def tiny_language_model(
         tokenizer_digest="0",
         n_params=sum(p.numel() for p in model.parameters()),
     )
+
+
+def with_bos(lm: LanguageModel, ids: Sequence[int]) -> list[int]:
+    """The ids with BOS before them, exactly once, where the tokenizer has one; else as they are."""
+    return [lm.bos_id, *ids] if lm.bos_id is not None else list(ids)
 
 
 def _config(kind: str, vocab: int, context: int) -> Any:

@@ -22,7 +22,7 @@ from strandline.models.keys import partition_key
 from strandline.scoring.engine import Scorer, score_texts
 from strandline.scoring.scores import tokenized
 from tests.fakes.completions_server import CompletionsServer
-from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_language_model
+from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_language_model, with_bos
 
 NAME = "tiny/llama"
 MONTHS = pl.date_range(pl.date(2021, 1, 1), pl.date(2021, 7, 1), "1mo", eager=True).to_list()
@@ -117,7 +117,7 @@ def test_another_month_is_scored_alone(house):
 def prefixes(store, lm):
     """The distinct prefixes of all texts as the model reads them."""
     texts = store.query("select text from spans.texts where text != ''")["text"].to_list()
-    return {tuple(lm.with_bos(ids)[:n]) for ids in lm.token_ids(texts, 24) for n in range(1, len(ids) + 2)}
+    return {tuple(with_bos(lm, ids)[:n]) for ids in lm.token_ids(texts, 24) for n in range(1, len(ids) + 2)}
 
 
 def test_another_month_computes_only_its_new_prefixes(house):

@@ -14,6 +14,7 @@ from strandline.models.spec import read_models
 from strandline.scoring.engine import score_texts
 from strandline.scoring.path_reuse import PathReuse
 from strandline.scoring.self_check import self_check
+from tests.fakes.tiny_models import with_bos
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch")
@@ -91,7 +92,7 @@ def test_going_on_from_what_was_kept_of_the_version_before_changes_no_score(
         (score,) = score_texts(lm, {digest: text}, 256, paths=PathReuse(known, {digest: ["country"]}, files.keep))
         (alone,) = score_texts(lm, {digest: text}, 256)
         assert score.mean_nll == pytest.approx(alone.mean_nll, abs=tolerance)
-        ids = lm.with_bos(lm.token_ids([text], 256)[0])
+        ids = with_bos(lm, lm.token_ids([text], 256)[0])
         if before:
             shared = next((n for n, (old, new) in enumerate(zip(before, ids, strict=False)) if old != new), len(ids))
             assert score.tokens_computed == len(ids) - shared

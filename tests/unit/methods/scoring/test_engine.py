@@ -13,7 +13,7 @@ from strandline.scoring.language_model import LanguageModel
 from strandline.scoring.prefix_tree import Request
 from strandline.scoring.scores import text_score, tokenized
 from strandline.scoring.self_check import self_check
-from tests.fakes.tiny_models import CONTEXT, WORDS, tiny_language_model
+from tests.fakes.tiny_models import CONTEXT, WORDS, tiny_language_model, with_bos
 
 torch = pytest.importorskip("torch")
 KINDS = ("gpt2", "llama", "mistral", "gemma2", "mpt")
@@ -84,7 +84,7 @@ def test_texts_at_one_under_and_over_the_limit_are_scored_on_exactly_the_first_i
     text = next(t for t in growing() if len(lm.token_ids([t])[0]) == limit + over)
     (score,) = score_texts(lm, {"a": text}, limit)
     ids = lm.token_ids([text])[0][:limit]
-    expected = plain_sum(lm, Request(tuple(lm.with_bos(ids))))
+    expected = plain_sum(lm, Request(tuple(with_bos(lm, ids))))
     assert score.n_tokens == len(ids) - (not has_bos)
     assert score.mean_nll == pytest.approx(expected / score.n_tokens, abs=1e-4)
     assert score.perplexity == pytest.approx(math.exp(score.mean_nll), rel=1e-12)

@@ -9,7 +9,7 @@ from resources.perplexity.path_store import PathStore
 from strandline.scoring.engine import Scorer, score_texts
 from strandline.scoring.path_reuse import SHORTEST, KnownPath, PathReuse, starts
 from strandline.scoring.prefix_tree import PrefixTree, Request
-from tests.fakes.tiny_models import WORDS, tiny_language_model
+from tests.fakes.tiny_models import WORDS, tiny_language_model, with_bos
 
 ANY_LENGTH = st.lists(st.integers(0, 2), min_size=2, max_size=9).map(tuple)
 
@@ -141,7 +141,7 @@ def test_what_is_not_finite_is_not_kept(tmp_path):
     lm = tiny_language_model("llama", seed=9)
     lm.model.base_model.layers[0].mlp.down_proj.weight.data[0, 0] = float("inf")
     kept = []
-    (request,) = [Request(tuple(lm.with_bos(lm.token_ids([versions(0)[0]], 50)[0])))]
+    (request,) = [Request(tuple(with_bos(lm, lm.token_ids([versions(0)[0]], 50)[0])))]
     paths = PathReuse([], {"v": ["topic"]}, lambda *found: kept.append(found))
     paths.see("v", request.ids)
     scores = list(Scorer(lm).sequences([request], paths))
