@@ -110,9 +110,7 @@ def score_orders(
     settings, (model, name) = contamination.open(), _names(context)
     benchmark = benchmark_list.load(benchmark_list.find(name), network)
     with order_scoring.open(model_list.find(model), compute.open()) as scorer:
-        job = settings.job(
-            model, benchmark, weights=scorer.weights, dtype=scorer.dtype, context_length=scorer.context_length
-        )
+        job = settings.job(model, benchmark, weights=scorer.weights, dtype=scorer.dtype)
 
         def tokens() -> Tokens:
             made = tokens_of(job, benchmark.texts, scorer)

@@ -6,6 +6,7 @@ that it may never find room does not stop the rest. A worker that cannot be buil
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -14,6 +15,12 @@ from resources.compute.tasks import Task, WorkerSpec, distinct, limit_inner_thre
 from resources.places import ROOT
 
 _ATTEMPTS = 3
+"""How often a task may be lost with its worker: twice may be two bad machines, three times is the task."""
+
+_TOLD_EVERY = 60.0
+"""Seconds of silence after which somebody who waits for a first worker is told what it waits for."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class ComputeError(RuntimeError):
@@ -44,16 +51,33 @@ class RayCompute:
         self._environment = dict(environment or {"env_vars": {"PYTHONPATH": str(ROOT)}})
 
     def run(self, worker: WorkerSpec, tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
-        """See Compute. Actors are let go of at the end."""
+        """See Compute. Actors are let go of at the end. ComputeError where no machine could ever hold one."""
         ray = _ray()
         if not ray.is_initialized():
-            ray.init(address=self._address, log_to_driver=False, configure_logging=False)
-        crew = _Crew(ray, self._actor_class(ray), worker)
+            _join(ray, self._address)
+        places = self._places(ray)
+        crew = _Crew(ray, self._actor_class(ray), worker, self._wanted())
         try:
-            crew.hire(self._workers or max(1, int(ray.cluster_resources().get("CPU", 1) // max(self._cpus, 0.01))))
+            crew.hire(self._workers or places)
             yield from crew.work(distinct(tasks))
         finally:
             crew.dismiss()
+
+    def _places(self, ray: Any) -> int:
+        """How many workers the cluster's machines hold at once; ComputeError where that is none."""
+        machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        places = sum(_room(machine, self._cpus, self._gpus) for machine in machines)
+        if not places:
+            there = [f"{m.get('CPU', 0):g} cores and {m.get('GPU', 0):g} accelerators" for m in machines]
+            held = "; ".join(dict.fromkeys(there)) or "none"
+            raise ComputeError(
+                f"a worker needs {self._wanted()}, and no machine of the cluster has that ({held}): "
+                "start one that has, or ask for less with cpus_per_worker and gpus_per_worker"
+            )
+        return places
+
+    def _wanted(self) -> str:
+        return f"{self._cpus:g} cores and {self._gpus:g} accelerators"
 
     def _actor_class(self, ray: Any) -> Any:
         options = {"num_cpus": self._cpus, "num_gpus": self._gpus, "max_restarts": 0}
@@ -80,8 +104,9 @@ class Worker:
 class _Crew:
     """Actors, the task of each, and the tasks that came back."""
 
-    def __init__(self, ray: Any, actor_class: Any, worker: WorkerSpec) -> None:
-        self._ray, self._actor_class, self._worker = ray, actor_class, worker
+    def __init__(self, ray: Any, actor_class: Any, worker: WorkerSpec, wanted: str) -> None:
+        self._ray, self._actor_class, self._worker, self._wanted = ray, actor_class, worker, wanted
+        self._has_worked = False
         self._actors: list[Any] = []
         self._waiting: dict[Any, tuple[Any, Task | None]] = {}
         self._returned: deque[Task] = deque()
@@ -107,12 +132,12 @@ class _Crew:
                     self._waiting[actor.do.remote(task.payload)] = (actor, task)
             if exhausted and not self._returned and all(task is None for _, task in self._waiting.values()):
                 return
-            (done, *_), _ = self._ray.wait(list(self._waiting), num_returns=1)
+            done = self._next_done()
             actor, task = self._waiting.pop(done)
             try:
                 result = self._ray.get(done)
             except self._ray.exceptions.RayTaskError as error:
-                raise error.as_instanceof_cause() from error
+                raise _own_error(error) from error
             except (self._ray.exceptions.RayActorError, self._ray.exceptions.OutOfMemoryError) as error:
                 self._lose(actor, task, error)
                 continue
@@ -120,6 +145,16 @@ class _Crew:
             if task is not None:
                 self._failed_starts = 0
                 yield task, result
+
+    def _next_done(self) -> Any:
+        """Whatever is finished next; until a first worker is there, what is waited for is told once a minute."""
+        while True:
+            done, _ = self._ray.wait(list(self._waiting), num_returns=1, timeout=_TOLD_EVERY)
+            if done:
+                self._has_worked = True
+                return done[0]
+            if not self._has_worked:
+                _LOG.warning("waiting for a worker: the cluster has not yet %s to spare", self._wanted)
 
     def dismiss(self) -> None:
         for actor in self._actors:
@@ -141,9 +176,29 @@ class _Crew:
         else:
             self._lost[task.key] = self._lost.get(task.key, 0) + 1
             if self._lost[task.key] >= _ATTEMPTS:
-                raise ComputeError(f"task {task.key} was lost {_ATTEMPTS} times: {_first_line(error)}") from error
+                raise ComputeError(f"{task.name} was lost {_ATTEMPTS} times: {_first_line(error)}") from error
             self._returned.append(task)
         self._hire_one()
+
+
+def _join(ray: Any, address: str | None) -> None:
+    """Connect to the cluster; ComputeError where there is none."""
+    try:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise ComputeError(f"no Ray cluster is found at {address or 'this machine'}: {_first_line(error)}") from error
+
+
+def _room(machine: Mapping[str, float], cpus: float, gpus: float) -> int:
+    """How many workers one machine holds."""
+    shares = [machine.get(name, 0.0) / wanted for name, wanted in (("CPU", cpus), ("GPU", gpus)) if wanted > 0]
+    return int(min(shares, default=1.0) + 1e-9)
+
+
+def _own_error(error: Any) -> BaseException:
+    """What the work itself raised, in its own words, without the pages that Ray puts around it."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, Exception) else error.as_instanceof_cause()
 
 
 def _ray() -> Any:

@@ -37,10 +37,19 @@ class WorkerSpec:
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work; ``key`` names its content, so that equal tasks are the same task."""
+    """A piece of work; ``key`` names its content, so that equal tasks are the same task.
+
+    ``label`` is what people call it, for messages; by default its key.
+    """
 
     key: str
     payload: Any
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.label or self.key
 
 
 class Compute(Protocol):

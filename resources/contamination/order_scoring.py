@@ -61,7 +61,6 @@ class OrderScorer(Protocol):
 
     dtype: str
     weights: str
-    context_length: int | None
 
     def tokenize(self, texts: Sequence[str]) -> Tokenization:
         """Ids of each text without specials, and what belongs beside them."""

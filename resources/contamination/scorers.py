@@ -16,10 +16,8 @@ from strandline.scoring.scores import SERVED
 class ComputeScorer:
     """Orderings through compute: one task tokenizes, and each batch of orders is a task. See ``OrderScorer``."""
 
-    def __init__(
-        self, worker: WorkerSpec, weights: str, dtype: str, compute: Compute, context_length: int | None = None
-    ) -> None:
-        self.weights, self.dtype, self.context_length = weights, dtype, context_length
+    def __init__(self, worker: WorkerSpec, weights: str, dtype: str, compute: Compute) -> None:
+        self.weights, self.dtype = weights, dtype
         self._worker, self._compute = worker, compute
 
     def tokenize(self, texts: Sequence[str]) -> Tokenization:
@@ -30,7 +28,9 @@ class ComputeScorer:
 
     def run(self, batches: Iterable[OrderBatch]) -> Iterator[Scored]:
         """Each batch with its scores, as they are finished."""
-        tasks = (Task(batch.key, batch) for batch in batches)
+        tasks = (
+            Task(batch.key, batch, f"orders {list(batch.orders)} of shard {batch.shard.index}") for batch in batches
+        )
         for task, parts in self._compute.run(self._worker, tasks):
             yield task.payload, parts
 
@@ -42,9 +42,9 @@ def scorer_of(spec: ModelSpec, compute: Compute, dtype: str | None = None, cache
     """
     if spec.backend != "transformers":
         worker = WorkerSpec("resources.contamination.worker:remote_order_worker", {"spec": spec})
-        return ComputeScorer(worker, remote_digest(spec), SERVED, compute, spec.context_length)
+        return ComputeScorer(worker, remote_digest(spec), SERVED, compute)
     chosen = resolved_dtype(dtype or spec.dtype, default_device())
     worker = WorkerSpec(
         "resources.contamination.worker:order_worker", {"spec": spec, "dtype": chosen, "folder": str(cache)}
     )
-    return ComputeScorer(worker, LanguageModels(cache).digest(spec), chosen, compute, spec.context_length)
+    return ComputeScorer(worker, LanguageModels(cache).digest(spec), chosen, compute)

@@ -131,7 +131,7 @@ def profile_file(shard: Shard, cache: str) -> Path:
 
 def index_corpus(shards: Sequence[Shard], cache: str, compute: Compute | None = None) -> list[ShardOutcome]:
     """Index every shard that is not indexed yet; outcomes by location."""
-    tasks = (Task(shard.key, (shard,)) for shard in shards)
+    tasks = (Task(shard.key, (shard,), f"shard {shard.location}") for shard in shards)
     outcomes = [outcome for _, outcome in (compute or LocalCompute()).run(_worker_spec("index_shard", cache), tasks)]
     return sorted(outcomes, key=lambda outcome: outcome.shard.location)
 
@@ -156,7 +156,7 @@ def match_corpus(
 def profile_corpus(shards: Sequence[Shard], cache: str, compute: Compute | None = None) -> Profile:
     """The profile of all shards. Only what is missing is computed, and kept here where another machine computed it."""
     frames = {shard.key: kept(profile_file(shard, cache)) for shard in shards}
-    tasks = (Task(shard.key, (shard,)) for shard in shards if frames[shard.key] is None)
+    tasks = (Task(shard.key, (shard,), f"shard {shard.location}") for shard in shards if frames[shard.key] is None)
     for task, frame in (compute or LocalCompute()).run(_worker_spec("profile_shard", cache), tasks):
         frames[task.key] = _kept_here(profile_file(task.payload[0], cache), frame)
     return joined([_profile_of(frame) for shard in shards if (frame := frames[shard.key]) is not None])
@@ -190,7 +190,7 @@ class _Counts:
             lacking = [shard for shard in self._shards if frames[shard.key] is None]
             words = self._words(batch) if lacking else []
             for shard in lacking:
-                yield Task(f"{shard.key} {batch.digest}", (shard, words, digest))
+                yield Task(f"{shard.key} {batch.digest}", (shard, words, digest), f"shard {shard.location}")
 
     def finish(self, task: Task, frame: pl.DataFrame) -> None:
         """Take in the counts of one shard and batch, and keep them where another machine computed them."""
@@ -239,7 +239,7 @@ class _OpenBatches:
             self._merge_if_whole(batch.digest)
             for shard in lacking:
                 payload = (shard, versions, batch.digest, self._mining, self._statistics[batch.digest])
-                yield Task(f"{shard.key} {batch.digest}", payload)
+                yield Task(f"{shard.key} {batch.digest}", payload, f"shard {shard.location}")
 
     def finish(self, task: Task, frame: pl.DataFrame) -> None:
         """Take in the matches of one shard and batch, and keep them where another machine computed them."""

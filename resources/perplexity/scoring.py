@@ -261,7 +261,7 @@ def _tasks(store: Warehouse, scoring: Scoring, missing: pl.DataFrame) -> Iterato
             },
         }
         named = "\n".join([scoring.weights_digest, scoring.dtype, str(max_tokens), *digests])
-        yield Task(sha256(named.encode()).hexdigest(), payload)
+        yield Task(sha256(named.encode()).hexdigest(), payload, f"texts of {', '.join(payload['topics'])}")
 
 
 def _groups(missing: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:

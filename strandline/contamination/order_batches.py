@@ -49,8 +49,8 @@ among a million words costs 14 nats, and no measured text has cost 20."""
 class OrderJob:
     """Everything that fixes the orderings of one model and benchmark and their values.
 
-    ``order_digest`` names the examples in published order, ``weights`` the model's weights (or its endpoint), ``dtype``
-    the number format, ``context_length`` the context that the model's entry states, where it states one.
+    ``order_digest`` names the examples in published order, ``weights`` what an entry's numbers count for
+    (``strandline.models.digests``), ``dtype`` the number format.
     """
 
     model: str
@@ -61,15 +61,13 @@ class OrderJob:
     dtype: str
     group: PermutationGroup
     run_seed: int
-    context_length: int | None = None
 
     @property
     def settings_digest(self) -> str:
         """A digest of all that a log-likelihood depends on; rows with another one are not reused."""
         edges = [(shard.index, shard.start, shard.stop) for shard in self.shards]
         facts = (self.order_digest, edges, SEPARATOR, self.weights, self.dtype, str(self.group), self.run_seed)
-        stated = () if self.context_length is None else (("context_length", self.context_length),)
-        return sha256(repr((*facts, SCORER_VERSION, *stated)).encode()).hexdigest()[:32]
+        return sha256(repr((*facts, SCORER_VERSION)).encode()).hexdigest()[:32]
 
     def order(self, shard: Shard, permutation: int) -> list[int]:
         """Positions of the examples in one order."""

@@ -81,9 +81,7 @@ class ContaminationSettings:
         per_shard = sum(benchmark.lengths()) / len(shards) / PLANNED_CHARACTERS_PER_TOKEN
         return evenly_spaced(shards, affordable(per_shard, 1 + self._passes(len(shards)), self.token_budget))
 
-    def job(
-        self, model: str, benchmark: Benchmark, *, weights: str, dtype: str, context_length: int | None = None
-    ) -> OrderJob:
+    def job(self, model: str, benchmark: Benchmark, *, weights: str, dtype: str) -> OrderJob:
         """What is to be ordered and scored: the shards that the budget pays for, under these weights."""
         return OrderJob(
             model=model,
@@ -94,7 +92,6 @@ class ContaminationSettings:
             dtype=dtype,
             group=PermutationGroup.parse(self.group),
             run_seed=self.run_seed,
-            context_length=context_length,
         )
 
     def estimated(self, benchmark: Benchmark) -> Plan:
