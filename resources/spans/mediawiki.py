@@ -24,9 +24,15 @@ from strandline.spans.wikipedia import Change, Content, History, Page
 from strandline.spans.wikitext import CLEANER, Names, is_redirect
 
 API_VARIABLE = "STRANDLINE_WIKIPEDIA_API"
+"""The environment variable with the address of another wiki."""
 API = "https://en.wikipedia.org/w/api.php"
+"""The wiki that is read unless the settings name another."""
 CONTINUATIONS = 200
+"""Parts of one answer: fifty long revisions come in some ten, so that more is a wiki that does not come to an end."""
 FAILURES_IN_A_ROW = 5
+"""Reads in a row that fail before the wiki is left alone: a busy server recovers in minutes, not in more tries."""
+MAXLAG = 5
+"""Seconds of replication lag above which the wiki shall refuse us: what its operators ask of automated readers."""
 
 
 class PageGoneError(Exception):
@@ -39,7 +45,7 @@ class MediaWiki:
     `requests` counts the reads asked for.
     """
 
-    def __init__(self, http: Http, api: str, maxlag: int = 5) -> None:
+    def __init__(self, http: Http, api: str, maxlag: int = MAXLAG) -> None:
         http.require_contact("The wiki")
         self._http, self.api, self._maxlag = http, api, maxlag
         self.requests = 0
@@ -60,10 +66,12 @@ class MediaWiki:
 
     def pages(self, titles: Sequence[str]) -> list[Page]:
         """The page of each title, at most 50 titles a request, in the order given."""
-        found: list[Page] = []
-        for batch in wikipedia.title_batches(titles):
-            found += wikipedia.parse_titles(self._whole(wikipedia.titles_query(batch)), batch)
-        return found
+        reason = "the title has characters that no page's title may have"
+        pages = {title: Page(title, "invalid", reason) for title in titles if not wikipedia.is_title(title)}
+        for batch in wikipedia.title_batches([title for title in titles if title not in pages]):
+            answer = wikipedia.merged(self._parts(wikipedia.titles_query(batch)))
+            pages |= {page.title: page for page in wikipedia.parse_titles(answer, batch)}
+        return [pages[title] for title in titles]
 
     def in_force(self, page_id: int, instants: Sequence[datetime]) -> dict[datetime, Change | None]:
         """The revision of a page in force at each instant; None before its first. Raises PageGoneError."""
@@ -91,28 +99,23 @@ class MediaWiki:
     def _history(self, query: Mapping[str, str]) -> History:
         """The first part of an answer that lists anything: a part may be empty and still be continued."""
         for payload in self._parts(query):
-            history = wikipedia.parse_history(payload)
+            try:
+                history = wikipedia.parse_history(payload)
+            except wikipedia.ApiError as error:
+                raise PermanentError(str(error), url=self.api) from error
             if history.changes or history.missing or history.ends:
                 return history
         return History()
 
     def _parts(self, query: Mapping[str, str]) -> Iterator[wikipedia.Payload]:
-        more: Mapping[str, Any] = {}
+        more: dict[str, str] = {}
         for _ in range(CONTINUATIONS):
-            payload = self.ask({**query, **{key: str(value) for key, value in more.items()}})
+            payload = self.ask({**query, **more})
             yield payload
-            more = payload.get("continue", {})
+            more = wikipedia.continuation(payload)
             if not more:
                 return
         raise PermanentError(f"an answer was continued {CONTINUATIONS} times without an end", url=self.api)
-
-    def _whole(self, query: Mapping[str, str]) -> wikipedia.Payload:
-        """All parts of an answer to a titles query as one."""
-        merged: dict[str, list[Any]] = {}
-        for payload in self._parts(query):
-            for key, value in payload.get("query", {}).items():
-                merged.setdefault(key, []).extend(value.values() if isinstance(value, Mapping) else value)
-        return {"query": merged}
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ class WikipediaSource:
         if not todo:
             return
         api = str(span.options.get("api") or os.environ.get(API_VARIABLE) or API)
-        wiki = MediaWiki(self._http, api, int(span.options.get("maxlag", 5)))
+        wiki = MediaWiki(self._http, api, int(span.options.get("maxlag", MAXLAG)))
         try:
             names = _with_options(wiki.names(), span.options)
             pages = _pages(wiki, list(todo), span.topics, known)
@@ -201,6 +204,8 @@ class _Reading:
         for month, change in found:
             if change is None:
                 settled.append(_without(page, month, "not_created", "the page did not exist yet"))
+            elif change.odd:
+                settled.append(_without(page, month, "failed", change.odd))
             elif change.hidden:
                 reason = f"the wiki keeps the text of this revision {change.hidden}"
                 settled.append(self._version(page, month, change, None, change.hidden, reason))
@@ -289,10 +294,10 @@ class _Reading:
 
 def _pages(wiki: MediaWiki, topics: Sequence[str], listed: Sequence[str], known: Known) -> list[Page]:
     """The page of each topic, known or resolved; of two listed titles of one page the first keeps it."""
-    numbers = {topic: int(text) for topic in topics if (text := known.documents.get(topic, "")).isdigit()}
+    numbers = {topic: int(text) for topic in topics if (text := known.documents.get(topic, "")).isdecimal()}
     resolved = {page.title: page for page in wiki.pages([topic for topic in topics if topic not in numbers])}
     pages = [resolved.get(topic) or Page(topic, page_id=numbers[topic], resolved=topic) for topic in topics]
-    owners = {int(text): topic for topic in listed if (text := known.documents.get(topic, "")).isdigit()}
+    owners = {int(text): topic for topic in listed if (text := known.documents.get(topic, "")).isdecimal()}
     return wikipedia.without_twins(pages, owners)
 
 

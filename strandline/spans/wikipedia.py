@@ -5,24 +5,35 @@ content read for each page and month. Titles are resolved 50 at a time. One hist
 still open and answers every instant that its 500 revisions reach, so a page costs at most one request a month and
 usually one in all. Contents are read 50 revisions at a time, equal contents (same sha1) once.
 
-Requests ask for format version 2; answers in either shape are understood. Sending them is `resources.spans.mediawiki`.
+Requests ask for format version 2; answers in either shape are understood. What an answer lacks or holds in another form
+than it should is told where it stands (`Change.odd`, a status with a reason) and never ends the reading of the rest;
+an answer that does not speak of what was asked is never taken for "there is none". Sending is
+`resources.spans.mediawiki`.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from strandline.spans.months import utc_instant
 
 TITLES_AT_ONCE = 50
+"""The API's limit for readers without special rights."""
 TITLE_BYTES_AT_ONCE = 6000
+"""Bytes of titles in one address: servers take about 8,000 in all."""
 REVISIONS_AT_ONCE = 50
+"""The API's limit for readers without special rights."""
 BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly", "internal_api_error_DBQueryError", "toomanyvalues-retry"})
+"""Codes of errors that pass by themselves, as the API's documentation lists them."""
+NOT_IN_TITLES = frozenset("|#<>[]{}\x1f\n\ufffd")
+"""Characters that no title has; a bar would even end one title and begin another in a request."""
 COMMON: Mapping[str, str] = {"action": "query", "format": "json", "formatversion": "2", "utf8": "1"}
+"""What every request says; format version 2 has lists where version 1 has objects keyed by id."""
 Payload = Mapping[str, Any]
 
 
@@ -32,7 +43,8 @@ class ApiError(ValueError):
 
 @dataclass(frozen=True)
 class Page:
-    """What a title stands for: a page by its id, or why there is none (`missing`, `invalid`, `duplicate`)."""
+    """What a title stands for: a page by its id, or why there is none (`missing`, `invalid`, `duplicate`, or `failed`
+    where the answer does not say)."""
 
     title: str
     status: str = "ok"
@@ -43,12 +55,16 @@ class Page:
 
 @dataclass(frozen=True)
 class Change:
-    """A revision without its text. `hidden` says why its text may not be read, if so."""
+    """A revision without its text. `hidden` says why its text may not be read, if so.
+
+    `odd` says what the answer lacks; `at` None then means that its time is not known.
+    """
 
     revision: int
-    at: datetime
+    at: datetime | None
     sha1: str | None = None
     hidden: str | None = None
+    odd: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +99,10 @@ class Site:
 
 def busy_reason(payload: Any) -> str | None:
     """Why an answer is really a request to come back later (it arrives as HTTP 200), else None."""
-    code = _error(payload).get("code")
-    return f"the wiki says {code}: {_error(payload).get('info', '')}".strip() if code in BUSY_CODES else None
+    error = _error(payload)
+    code = error.get("code")
+    is_busy = isinstance(code, str) and code in BUSY_CODES
+    return f"the wiki says {code}: {error.get('info', '')}".strip() if is_busy else None
 
 
 def checked(payload: Any) -> Payload:
@@ -107,15 +125,16 @@ def site_query() -> dict[str, str]:
 
 def parse_site(payload: Payload) -> Site:
     """Names of the file (-2, 6) and category (14) namespaces, redirect words and language prefixes."""
-    query = payload.get("query", {})
-    spaces = [*_items(query.get("namespaces")), *query.get("namespacealiases", [])]
-    words = [word for word in query.get("magicwords", []) if word.get("name") == "redirect"]
-    prefixes = [entry["prefix"] for entry in query.get("interwikimap", []) if _flag(entry, "language")]
+    query = _mapping(payload.get("query"))
+    spaces = [*_items(query.get("namespaces")), *_items(query.get("namespacealiases"))]
+    words = [word for word in _items(query.get("magicwords")) if word.get("name") == "redirect"]
+    prefixes = [entry.get("prefix") for entry in _items(query.get("interwikimap")) if _flag(entry, "language")]
+    aliases = [alias for word in words for alias in _list(word.get("aliases"))]
     return Site(
-        file=_namespace_names(spaces, {-2, 6}),
-        category=_namespace_names(spaces, {14}),
-        redirect=tuple(alias for word in words for alias in word.get("aliases", [])),
-        interlanguage=tuple(prefixes),
+        file=_namespace_names(spaces, {"-2", "6"}),
+        category=_namespace_names(spaces, {"14"}),
+        redirect=tuple(alias for alias in aliases if isinstance(alias, str)),
+        interlanguage=tuple(prefix for prefix in prefixes if isinstance(prefix, str)),
     )
 
 
@@ -124,7 +143,7 @@ def title_batches(titles: Sequence[str]) -> Iterator[tuple[str, ...]]:
     batch: list[str] = []
     size = 0
     for title in titles:
-        cost = len(quote(title)) + 3
+        cost = len(quote(_asked(title))) + 3
         if batch and (len(batch) == TITLES_AT_ONCE or size + cost > TITLE_BYTES_AT_ONCE):
             yield tuple(batch)
             batch, size = [], 0
@@ -138,18 +157,40 @@ def titles_query(titles: Sequence[str]) -> dict[str, str]:
     """Ask which pages these titles stand for, redirects followed."""
     if len(titles) > TITLES_AT_ONCE:
         raise ValueError(f"{len(titles)} titles in one request; the API takes {TITLES_AT_ONCE}")
-    return {**COMMON, "titles": "|".join(titles), "redirects": "1", "converttitles": "1"}
+    return {**COMMON, "titles": "|".join(map(_asked, titles)), "redirects": "1", "converttitles": "1"}
+
+
+def is_title(title: str) -> bool:
+    """Whether a title can be asked for at all."""
+    return bool(title.strip("_ ")) and not NOT_IN_TITLES & set(title)
 
 
 def parse_titles(payload: Payload, titles: Iterable[str]) -> list[Page]:
     """The page of each title, in the order asked: normalisation, conversion and chains of redirects followed."""
-    query = payload.get("query", {})
+    query = _mapping(payload.get("query"))
     steps = {
-        step["from"]: step["to"] for kind in ("normalized", "converted", "redirects") for step in query.get(kind, [])
+        unquote(step["from"]) if _flag(step, "fromencoded") else step["from"]: step["to"]
+        for kind in ("normalized", "converted", "redirects")
+        for step in _items(query.get(kind))
+        if isinstance(step.get("from"), str) and isinstance(step.get("to"), str)
     }
-    pages = {page["title"]: page for page in _items(query.get("pages"))}
-    foreign = {entry["title"]: entry.get("iw", "?") for entry in query.get("interwiki", [])}
-    return [_page(title, _end_of(title, steps), pages, foreign) for title in titles]
+    pages = {page["title"]: page for page in _items(query.get("pages")) if isinstance(page.get("title"), str)}
+    foreign = {
+        entry["title"]: str(entry.get("iw", "?"))
+        for entry in _items(query.get("interwiki"))
+        if isinstance(entry.get("title"), str)
+    }
+    found = []
+    for title in titles:
+        end = _end_of(_asked(title), steps)
+        circle = Page(title, "missing", "the title's redirects lead in a circle", resolved=end)
+        found.append(circle if end in steps and end not in pages else _page(title, end, pages, foreign))
+    return found
+
+
+def _asked(title: str) -> str:
+    """A title as wikis spell it: with composed accents (NFC), as they name the pages they answer with."""
+    return unicodedata.normalize("NFC", title)
 
 
 def without_twins(pages: Iterable[Page], taken: Mapping[int, str] | None = None) -> list[Page]:
@@ -176,29 +217,65 @@ def history_query(page_id: int, newest: datetime, limit: int | None) -> dict[str
     }
 
 
+def continuation(payload: Payload) -> dict[str, str]:
+    """What a further request must say to continue this answer; empty where it is complete.
+
+    Wikis before 1.26 say `query-continue`, with a part for each property.
+    """
+    more = _mapping(payload.get("continue")) or {
+        key: value for part in _mapping(payload.get("query-continue")).values() for key, value in _mapping(part).items()
+    }
+    return {str(key): str(value) for key, value in more.items()}
+
+
+def merged(payloads: Iterable[Payload]) -> Payload:
+    """The parts of an answer as one, each list with the entries of all parts."""
+    lists: dict[str, list[Any]] = {}
+    for payload in payloads:
+        for key, value in _mapping(payload.get("query")).items():
+            lists.setdefault(key, []).extend(_items(value))
+    return {"query": lists}
+
+
 def parse_history(payload: Payload) -> History:
-    """The revisions of an answer to `history_query`, with what continues it."""
-    pages = _items(payload.get("query", {}).get("pages"))
-    more = {key: str(value) for key, value in payload.get("continue", {}).items()}
+    """The revisions of an answer to `history_query`, with what continues it.
+
+    ApiError where the answer does not speak of the page: that is no proof that it has no revisions.
+    """
+    pages = _items(_mapping(payload.get("query")).get("pages"))
+    more = continuation(payload)
     if any(_flag(page, "missing") or _flag(page, "invalid") for page in pages):
         return History(missing=True)
-    changes = tuple(_change(entry) for page in pages for entry in page.get("revisions", []))
+    if not pages and not more:
+        raise ApiError("the wiki's answer does not name the page that was asked for")
+    changes = tuple(_change(entry) for page in pages for entry in _list(page.get("revisions")))
     return History(changes, ends=not more, more=more)
 
 
 def placed(instants: Sequence[datetime], history: History) -> tuple[dict[datetime, Change | None], list[datetime]]:
     """Which revision was in force at each instant that this history decides, and the instants it leaves open.
 
-    `instants` are in descending order. An instant is decided by the first listed revision at or before it; None (no
-    revision yet) is only said where the history has ended.
+    `instants` are in descending order. An instant is decided by the newest listed revision at or before it, or by one
+    without a time that is listed right before that; None (no revision yet) is only said where the history has ended.
     """
     decided: dict[datetime, Change | None] = {}
     for instant in instants:
-        change = next((change for change in history.changes if change.at <= instant), None)
+        change = _in_force(history, instant)
         if change is None and not history.ends:
             break
         decided[instant] = change
     return decided, [instant for instant in instants if instant not in decided]
+
+
+def _in_force(history: History, instant: datetime) -> Change | None:
+    """The newest revision at or before an instant; where one without a time may be newer still, that one."""
+    changes = history.changes
+    newest = max((change.at for change in changes if change.at is not None and change.at <= instant), default=None)
+    if newest is None:
+        is_last = history.ends or len(changes) == 1
+        return changes[-1] if changes and changes[-1].at is None and is_last else None
+    place = next(n for n, change in enumerate(changes) if change.at == newest)
+    return changes[place - 1] if place and changes[place - 1].at is None else changes[place]
 
 
 def next_limit(history: History, open_instants: Sequence[datetime], asked: int) -> int | None:
@@ -211,7 +288,8 @@ def next_limit(history: History, open_instants: Sequence[datetime], asked: int) 
     if len(open_instants) <= 1:
         return 1
     gap = open_instants[0] - open_instants[1]
-    reach = history.changes[0].at - history.changes[-1].at if len(history.changes) > 1 else None
+    listed = [change.at for change in history.changes if change.at is not None]
+    reach = max(listed) - min(listed) if len(listed) > 1 else None
     busy = (reach is not None and reach < gap) or (reach is None and asked > 0)
     return 1 if busy and asked % 6 != 5 else None
 
@@ -231,28 +309,49 @@ def contents_query(revisions: Sequence[int]) -> dict[str, str]:
 
 def parse_contents(payload: Payload) -> dict[int, Content]:
     """The texts in an answer to `contents_query`, by revision; one answer may hold only part of what was asked."""
-    query = payload.get("query", {})
-    found = {
-        int(entry["revid"]): _content(entry)
+    query = _mapping(payload.get("query"))
+    contents = {
+        revision: _content(revision, entry)
         for page in _items(query.get("pages"))
-        for entry in page.get("revisions", [])
+        for entry in _items(page.get("revisions"))
+        if (revision := _number(entry.get("revid"))) is not None
     }
     for bad in _items(query.get("badrevids")):
-        revision = int(bad["revid"])
-        found[revision] = Content(revision, "missing", "the wiki no longer has this revision")
-    return found
+        if (revision := _number(bad.get("revid"))) is not None:
+            contents[revision] = Content(revision, "missing", "the wiki no longer has this revision")
+    return contents
 
 
 def _error(payload: Any) -> Mapping[str, Any]:
     if not isinstance(payload, Mapping):
         return {}
-    error: Any = payload.get("error") or next(iter(payload.get("errors", [])), {})
+    error: Any = payload.get("error") or next(iter(_list(payload.get("errors"))), {})
     return error if isinstance(error, Mapping) else {"code": "unknown", "info": str(error)}
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """An object of the answer; empty where something else stands in its place."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    """A list of the answer, in either shape (format version 1 gives objects keyed by id where version 2 gives lists);
+    empty where something else stands in its place."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
 def _items(value: Any) -> list[Mapping[str, Any]]:
-    """Format version 1 gives objects keyed by id where version 2 gives lists."""
-    return list(value.values()) if isinstance(value, Mapping) else list(value or [])
+    """The objects in such a list."""
+    return [item for item in _list(value) if isinstance(item, Mapping)]
+
+
+def _number(value: Any) -> int | None:
+    """A whole number above zero, also written as text; None for everything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _flag(entry: Mapping[str, Any], name: str) -> bool:
@@ -260,14 +359,11 @@ def _flag(entry: Mapping[str, Any], name: str) -> bool:
     return name in entry and entry[name] is not False
 
 
-def _namespace_names(spaces: Iterable[Mapping[str, Any]], ids: set[int]) -> tuple[str, ...]:
+def _namespace_names(spaces: Iterable[Mapping[str, Any]], ids: set[str]) -> tuple[str, ...]:
     names = (
-        space.get(key)
-        for space in spaces
-        if int(space.get("id", 0)) in ids
-        for key in ("name", "canonical", "alias", "*")
+        space.get(key) for space in spaces if str(space.get("id")) in ids for key in ("name", "canonical", "alias", "*")
     )
-    return tuple(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(name for name in names if name and isinstance(name, str)))
 
 
 def _end_of(title: str, steps: Mapping[str, str]) -> str:
@@ -279,22 +375,36 @@ def _end_of(title: str, steps: Mapping[str, str]) -> str:
 
 
 def _page(title: str, end: str, pages: Mapping[str, Mapping[str, Any]], foreign: Mapping[str, str]) -> Page:
+    """What the answer says of one title, whose chain of steps ends at `end`."""
     page = pages.get(end)
     if end in foreign:
         return Page(title, "invalid", f"the title belongs to another wiki ({foreign[end]})", resolved=end)
     if page is None:
-        return Page(title, "missing", "the wiki did not answer for this title", resolved=end)
+        return Page(title, "failed", "the wiki did not answer for this title", resolved=end)
     if _flag(page, "invalid") or _flag(page, "special"):
         return Page(
             title, "invalid", str(page.get("invalidreason", "the title is not that of an article")), resolved=end
         )
-    if _flag(page, "missing") or "pageid" not in page:
+    if _flag(page, "missing"):
         return Page(title, "missing", "the wiki has no page of this title", resolved=end)
-    return Page(title, page_id=int(page["pageid"]), resolved=end)
+    if (number := _number(page.get("pageid"))) is None:
+        return Page(title, "failed", f"the wiki gives {page.get('pageid')!r:.40} as the page's id", resolved=end)
+    return Page(title, page_id=number, resolved=end)
 
 
-def _change(entry: Mapping[str, Any]) -> Change:
-    return Change(int(entry["revid"]), utc_instant(entry["timestamp"]), entry.get("sha1"), _hidden(entry))
+def _change(entry: Any) -> Change:
+    """A revision of a history; where its number or time is not there, what is odd about it."""
+    entry = _mapping(entry)
+    number, stamp = _number(entry.get("revid")), entry.get("timestamp")
+    try:
+        at = utc_instant(stamp) if isinstance(stamp, str) else None
+    except (ValueError, OverflowError):
+        at = None
+    odd = None if number is not None else f"the wiki gives {entry.get('revid')!r:.40} as the number of this revision"
+    if at is None:
+        odd = f"the wiki gives {stamp!r:.40} as the time of revision {number}"
+    sha1 = entry.get("sha1")
+    return Change(number or 0, at, sha1 if isinstance(sha1, str) and sha1 else None, _hidden(entry), odd)
 
 
 def _hidden(entry: Mapping[str, Any]) -> str | None:
@@ -305,16 +415,17 @@ def _hidden(entry: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _content(entry: Mapping[str, Any]) -> Content:
+def _content(revision: int, entry: Mapping[str, Any]) -> Content:
     """Text lies in a slot, or beside the ids on older wikis, under `content` or `*`."""
-    revision = int(entry["revid"])
-    slot = entry.get("slots", {}).get("main", entry)
+    slot = _mapping(_mapping(entry.get("slots")).get("main")) or entry
     if reason := _hidden(entry) or _hidden(slot):
         return Content(revision, reason, f"the wiki keeps the text of this revision {reason}")
-    model = slot.get("contentmodel", "wikitext")
+    model = slot.get("contentmodel") or "wikitext"
     if model != "wikitext":
-        return Content(revision, "unsupported", f"the page is {model}, not wikitext")
-    text = slot.get("content", slot.get("*"))
-    if text is None or _flag(slot, "textmissing") or _flag(slot, "badcontentformat"):
+        return Content(revision, "unsupported", f"the page is {model!s:.40}, not wikitext")
+    if _flag(slot, "textmissing") or _flag(slot, "badcontentformat"):
         return Content(revision, "missing", "the wiki has lost the text of this revision")
+    text = slot.get("content", slot.get("*"))
+    if not isinstance(text, str):
+        return Content(revision, "failed", "the wiki's answer has no text for this revision")
     return Content(revision, "ok", wikitext=text)

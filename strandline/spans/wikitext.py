@@ -1,10 +1,11 @@
 """Wikitext to the plain text that is scored: the claim is that only prose remains, with the title first.
 
 References, tables, file links, categories and templates go; headings lose their marks; links keep their label.
-Templates that only wrap text (a language tag, an abbreviation, a unit conversion) give their text back, which
-`strip_code` of mwparserfromhell alone would lose. What `strip_code` leaves behind (image options, category names,
-unclosed markup) is removed afterwards. Fetching is not done here, nor is the limit of time and memory under which
-`clean` should run.
+Templates that only wrap text (a language tag, an abbreviation, a unit conversion) give their text back, and those that
+stand for a dash or a blank that, which `strip_code` of mwparserfromhell alone would lose. A tag that ends a line or a
+block (`<br>`, `<p>`) leaves a blank, so that it glues no words. What `strip_code` leaves behind (image options,
+category names, unclosed markup) is removed afterwards. Fetching is not done here, nor is the limit of time and memory
+under which `clean` should run.
 
 What it cannot show: text that only a rendering wiki computes (transcluded articles, infoboxes, Lua output) is absent.
 """
@@ -16,9 +17,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-CLEANER = "wikitext-2"
+CLEANER = "wikitext-3"
 """Name and version of this cleaning; a change of it makes stored texts of the old version be cleaned anew."""
 
+BLOCKS = "br|hr|p|div|li|ul|ol|dl|dt|dd|blockquote|center|h[1-6]|table|tr|td|th|caption|section|article|pre|poem|option"
+"""Tags after and before which a browser begins a new line or cell."""
+GLUING = re.compile(rf"</?(?:{BLOCKS})(?:\s[^<>]*)?/?>|(?:</ref\s*>|<ref\b[^<>]*/>)(?=\w)", re.IGNORECASE)
+"""Tags that separate words which no blank separates; a reference only where a word follows it at once."""
 DROPPED_TAGS = (
     "ref", "references", "gallery", "imagemap", "timeline", "math", "chem", "score", "syntaxhighlight", "source",
     "graph", "table", "templatestyles", "mapframe", "maplink", "hiero", "inputbox", "categorytree", "includeonly",
@@ -32,6 +37,14 @@ TEXT_TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "cvt": ("1", "2"), "quote": ("1",), "blockquote": ("1",), "cquote": ("1",), "as of": ("1",),
 }  # fmt: skip
 """Templates that wrap text: which parameters hold it. Of `transl` the first that is there; others are joined."""
+MARK_TEMPLATES: Mapping[str, str] = {
+    **dict.fromkeys(("br", "break", "clear", "-", "pb", "paragraph break", "crlf", "nbsp", "spaces", "space"), " "),
+    **dict.fromkeys(("snd", "spnd", "spaced ndash", "spaced en dash", "sndash"), " – "),
+    **dict.fromkeys(("ndash", "en dash", "endash"), "–"),
+    **dict.fromkeys(("mdash", "em dash", "emdash"), "—"),
+    **dict.fromkeys(("·", "dot", "middot", "•", "bull", "bullet"), " · "),
+}
+"""Templates that stand for a blank, a dash or a dot, under the names that English Wikipedia redirects to them."""
 ALTERNATIVES = frozenset({"transl", "transliteration"})
 MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
 OPTION_LINE = re.compile(
@@ -95,7 +108,7 @@ def clean(wikitext: str, title: str, names: Names = ENGLISH) -> str:
     """
     import mwparserfromhell
 
-    code = mwparserfromhell.parse(wikitext.replace("\r\n", "\n").replace("\x00", ""))
+    code = mwparserfromhell.parse(GLUING.sub(r" \g<0> ", wikitext.replace("\r\n", "\n").replace("\x00", "")))
     _drop(code, names)
     body = _tidy(code.strip_code(normalize=True, collapse=True), names)
     return f"{title}\n\n{body}" if body else title
@@ -157,13 +170,16 @@ def _label(link: Any, names: Names) -> str | None:
 
 
 def _template_text(template: Any) -> str:
+    """What a template shows: the text it wraps, the mark it stands for, else nothing."""
     name = str(template.name).strip().lower().replace("_", " ")
-    found = [
+    if name in MARK_TEMPLATES:
+        return MARK_TEMPLATES[name]
+    texts = [
         str(template.get(key).value).strip()
         for key in TEXT_TEMPLATES.get(name, ())
         if template.has(key, ignore_empty=True)
     ]
-    return (found[0] if name in ALTERNATIVES else " ".join(found)) if found else ""
+    return (texts[0] if name in ALTERNATIVES else " ".join(texts)) if texts else ""
 
 
 def _tidy(text: str, names: Names) -> str:

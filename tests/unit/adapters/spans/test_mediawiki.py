@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -184,3 +185,57 @@ def test_a_page_that_no_parser_survives_is_a_row_with_its_reason(
     found = source(scripted("Some text."), tmp_path, "1", "2")
     assert [version.status for version in found] == ["unparsed", "unparsed"]
     assert "CPU time" in str(found[0].reason)
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda entry: entry.pop("revid"), "failed"),
+        (lambda entry: entry.update(revid=None), "failed"),
+        (lambda entry: entry.pop("timestamp"), "failed"),
+        (lambda entry: entry.update(timestamp="soon"), "failed"),
+        (lambda entry: entry.update(slots=None), "failed"),
+        (lambda entry: entry.update(slots=[]), "failed"),
+        (lambda entry: entry.update(slots={"main": {"content": None}}), "failed"),
+        (lambda entry: entry.update(slots={"main": {"content": "Text."}}), "ok"),
+    ],
+)
+def test_one_odd_entry_is_that_rows_reason_and_the_others_stand(
+    tmp_path: Path, change: Callable[[dict[str, Any]], Any], status: str
+) -> None:
+    plain = scripted("Some text.")
+
+    def handle(asked: Asked) -> Answer:
+        reply = plain(asked)
+        payload = json.loads(reply.body)
+        for listed in payload["query"].get("pages", []):
+            for revision in listed.get("revisions", []):
+                if revision["revid"] == 2:
+                    change(revision)
+        return json_answer(payload)
+
+    found = {v.topic: (v.status, v.reason) for v in source(handle, tmp_path, "1", "2", "3")}
+    assert {topic: word for topic, (word, _) in found.items()} == {"1": "ok", "2": status, "3": "ok"}
+    assert (found["2"][1] is None) == (status == "ok")
+
+
+def test_a_history_without_the_page_is_a_failed_row_and_not_an_absence(tmp_path: Path) -> None:
+    plain = scripted("Some text.")
+
+    def handle(asked: Asked) -> Answer:
+        return json_answer({"query": {"pages": []}}) if asked.query.get("pageids") == "2" else plain(asked)
+
+    found = {v.topic: v.status for v in source(handle, tmp_path, "1", "2", "3")}
+    assert found == {"1": "ok", "2": "failed", "3": "ok"}
+
+
+def test_a_title_that_the_answer_leaves_out_is_failed_and_one_that_can_be_none_is_invalid(tmp_path: Path) -> None:
+    plain = scripted("Some text.")
+
+    def handle(asked: Asked) -> Answer:
+        if asked.query.get("titles") == "1|4":
+            return json_answer({"query": {"pages": [{"pageid": 1, "title": "1"}]}})
+        return plain(asked)
+
+    found = {v.topic: v.status for v in source(handle, tmp_path, "1", "2|3", "4")}
+    assert found == {"1": "ok", "2|3": "invalid", "4": "failed"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_titles_are_followed_through_normalisation_and_chains_of_redirects() -> 
     }
     found = wikipedia.parse_titles(payload, ["a_b", "F", "<", "Special:Search", "fr:E", "unheard"])
     assert found[0] == Page("a_b", page_id=4, resolved="D")
-    assert [page.status for page in found[1:]] == ["missing", "invalid", "invalid", "invalid", "missing"]
+    assert [page.status for page in found[1:]] == ["missing", "invalid", "invalid", "invalid", "failed"]
     assert all(page.reason for page in found[1:])
 
 
@@ -175,3 +176,137 @@ def test_a_quiet_page_costs_one_request_and_a_busy_one_is_not_listed_in_full() -
     assert find(busy, instants, 500)[1] == 24
     limits = [wikipedia.next_limit(History((busy[-1], busy[-500])), instants[::-1], n) for n in range(1, 12)]
     assert limits.count(None) == 2
+
+
+ODD: list[Any] = [None, [], {}, "text", 7, True, [None], {"x": None}, [[]], ["text"]]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("place", ["query", "pages", "page", "revisions", "revision", "slots", "main", "content"])
+def test_anything_in_any_place_of_an_answer_ends_no_reading(place: str, odd: Any) -> None:
+    content = odd if place == "content" else "text"
+    main = odd if place == "main" else {"contentmodel": "wikitext", "content": content}
+    slots = odd if place == "slots" else {"main": main}
+    bad = odd if place == "revision" else revision(2, slots=slots)
+    revisions = odd if place == "revisions" else [revision(1, slots={"main": {"content": "good"}}), bad]
+    page = odd if place == "page" else {"pageid": 7, "title": "A", "revisions": revisions}
+    pages = odd if place == "pages" else [page]
+    payload = {"query": odd if place == "query" else {"pages": pages}}
+    contents = wikipedia.parse_contents(payload)
+    assert contents.get(1, wikipedia.Content(1, "ok", wikitext="good")).wikitext == "good"
+    if place in {"slots", "main", "content"} and odd not in ("text", {}):
+        assert contents[2].status in {"failed", "ok"}
+    with suppress(wikipedia.ApiError):
+        wikipedia.parse_history(payload)
+    assert wikipedia.parse_titles(payload, ["A"])[0].status in {"ok", "failed"}
+    wikipedia.parse_site(payload)
+    wikipedia.merged([payload])
+    assert wikipedia.busy_reason({"error": odd}) is None
+    assert wikipedia.busy_reason({"errors": odd}) is None
+
+
+@pytest.mark.parametrize("key", ["namespaces", "namespacealiases", "magicwords", "interwikimap"])
+@pytest.mark.parametrize("odd", ODD)
+def test_a_site_that_says_odd_things_of_itself_is_read(key: str, odd: Any) -> None:
+    site = {"namespaces": {"6": {"id": 6, "name": "Datei"}}, "magicwords": [{"name": "redirect", "aliases": ["#W"]}]}
+    wikipedia.parse_site({"query": {**site, key: odd}})
+    wikipedia.parse_site({"query": {key: [{"id": odd, "name": odd, "aliases": odd, "prefix": odd, "language": True}]}})
+
+
+@pytest.mark.parametrize(
+    ("title", "status"),
+    [
+        ("Cafe\u0301", "ok"),
+        ("Caf\u00e9", "ok"),
+        ("Elsewhere", "failed"),
+    ],
+)
+def test_a_title_in_either_spelling_of_its_accents_is_found(title: str, status: str) -> None:
+    payload = {"query": {"pages": [{"pageid": 4, "title": "Caf\u00e9"}]}}
+    assert wikipedia.titles_query([title])["titles"] in {"Caf\u00e9", "Elsewhere"}
+    found = wikipedia.parse_titles(payload, [title])[0]
+    assert (found.title, found.status) == (title, status)
+
+
+def test_a_name_that_the_wiki_quotes_encoded_is_followed() -> None:
+    step = {"fromencoded": True, "from": "a%20b", "to": "A b"}
+    payload = {"query": {"normalized": [step], "pages": [{"pageid": 4, "title": "A b"}]}}
+    assert wikipedia.parse_titles(payload, ["a b"])[0].page_id == 4
+
+
+@pytest.mark.parametrize("title", ["a|b", "a#b", "<b>", "[x]", "{x}", "", " _ ", "a\nb"])
+def test_what_can_be_no_title_is_not_asked_for(title: str) -> None:
+    assert not wikipedia.is_title(title)
+
+
+def test_an_answer_that_does_not_name_the_page_is_no_proof_that_it_has_no_revisions() -> None:
+    for payload in ({}, {"query": {}}, {"query": {"pages": []}}, {"query": {"pages": [None]}}):
+        with pytest.raises(wikipedia.ApiError, match="does not name"):
+            wikipedia.parse_history(payload)
+    assert wikipedia.parse_history({"query": {"pages": [{"pageid": 7}]}}) == History()
+
+
+def test_the_continuation_of_wikis_of_every_age_is_understood() -> None:
+    assert wikipedia.continuation({"continue": {"rvcontinue": 7, "continue": "||"}}) == {
+        "rvcontinue": "7",
+        "continue": "||",
+    }
+    old = {"query-continue": {"revisions": {"rvstartid": 7}}, "query": {"pages": {"7": {"pageid": 7}}}}
+    assert wikipedia.continuation(old) == {"rvstartid": "7"}
+    assert not wikipedia.parse_history(old).ends
+    assert [wikipedia.continuation({"continue": odd}) for odd in (None, [], "x", {})] == [{}] * 4
+
+
+def dated(number: int, day: int) -> Change:
+    return Change(number, START.replace(day=day))
+
+
+UNTIMED = Change(9, None, odd="no time")
+
+
+@pytest.mark.parametrize(
+    ("changes", "ends", "day", "revision"),
+    [
+        ((dated(2, 9), dated(1, 3)), True, 9, 2),
+        ((dated(2, 9), dated(1, 3)), True, 8, 1),
+        ((dated(2, 9), dated(1, 3)), True, 2, None),
+        ((dated(2, 9), UNTIMED, dated(1, 3)), True, 8, 9),
+        ((dated(2, 9), UNTIMED, dated(1, 3)), True, 9, 2),
+        ((dated(2, 9), UNTIMED, dated(1, 5)), True, 4, None),
+        ((UNTIMED, dated(1, 3)), True, 5, 9),
+        ((dated(2, 9), UNTIMED), True, 5, 9),
+        ((UNTIMED,), False, 5, 9),
+        ((dated(1, 3), dated(2, 9)), True, 9, 2),
+        ((dated(3, 9), dated(2, 9), dated(1, 3)), True, 9, 3),
+    ],
+)
+def test_which_revision_is_in_force(changes: tuple[Change, ...], ends: bool, day: int, revision: int | None) -> None:
+    decided, left = wikipedia.placed([START.replace(day=day)], History(changes, ends))
+    assert not left
+    found = next(iter(decided.values()))
+    assert (found and found.revision) == revision
+
+
+def test_an_instant_beyond_a_list_that_goes_on_stays_open() -> None:
+    instant = START.replace(day=2)
+    for changes in ((dated(2, 9), UNTIMED), (dated(2, 9), dated(1, 3)), ()):
+        assert wikipedia.placed([instant], History(changes, ends=False)) == ({}, [instant])
+
+
+@pytest.mark.parametrize(
+    ("entry", "word"),
+    [
+        ({"timestamp": "2020-01-01T00:00:00Z"}, "number"),
+        ({"revid": None, "timestamp": "2020-01-01T00:00:00Z"}, "number"),
+        ({"revid": -3, "timestamp": "2020-01-01T00:00:00Z"}, "number"),
+        ({"revid": 3}, "time"),
+        ({"revid": 3, "timestamp": None}, "time"),
+        ({"revid": 3, "timestamp": "yesterday"}, "time"),
+        ({"revid": 3, "timestamp": "0001-01-01T00:00:00+14:00"}, "time"),
+        (None, "time"),
+    ],
+)
+def test_a_revision_without_number_or_time_says_so(entry: Any, word: str) -> None:
+    change = wikipedia.parse_history({"query": {"pages": [{"pageid": 1, "revisions": [entry]}]}}).changes[0]
+    assert change.odd is not None
+    assert word in change.odd

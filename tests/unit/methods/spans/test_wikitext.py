@@ -120,3 +120,26 @@ def test_leftovers_would_be_seen() -> None:
     raw = "a thumb|x {{b}} [[File:c]]\nCategory:d <ref>e {|"
     kinds = ["image option", "namespace", "category", "braces", "reference", "table"]
     assert leftovers(raw) == kinds
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        ("one<br>two", "one two"),
+        ("one<br/>two<BR />three<br clear=all>four", "one two three four"),
+        ("one <br> two", "one two"),
+        ("one<br>\ntwo", "one\ntwo"),
+        ("<p>one</p><p>two</p>", "one two"),
+        ("<div class='x'>one</div><div>two</div>", "one two"),
+        ("<ul><li>one</li><li>two</li></ul>", "one two"),
+        ("one<hr>two<p>three", "one two three"),
+        ("one.<ref>x</ref>Two", "one. Two"),
+        ("one.<ref name=a/>Two", "one. Two"),
+        ("one<ref>x</ref>, two", "one, two"),
+        ("un<b>break</b>able and<wbr>more", "unbreakable andmore"),
+        ("one{{br}}two{{clear}}three", "one two three"),
+        ("1990{{ndash}}1995{{snd}}six{{nbsp}}years", "1990–1995 – six years"),
+    ],
+)
+def test_what_ends_a_line_glues_no_words(wikitext: str, text: str) -> None:
+    assert clean(wikitext, "T") == f"T\n\n{text}"
