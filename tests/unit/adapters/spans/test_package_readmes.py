@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import tarfile
+import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -18,9 +21,10 @@ from hypothesis import strategies as st
 
 from resources.network.http import Http, Limits
 from resources.spans.package_readmes import ReadmeSource
+from resources.spans.sandbox import SandboxedFunction
 from strandline.spans import Span, readme
 from strandline.spans.months import month_range
-from strandline.spans.readme import Release
+from strandline.spans.readme import NoReadmeError, Release
 from strandline.spans.selection import Known
 from tests.fakes.web import Answer, Asked, WebServer, json_answer
 
@@ -299,3 +303,122 @@ def test_each_release_is_read_once_and_never_again(tmp_path: Path) -> None:
     assert index.asked == ["/simple/pkg/", "/files/pkg-1.0-py3-none-any.whl"]  # type: ignore[attr-defined]
     list(versions(index, tmp_path))
     assert index.asked == ["/simple/pkg/"]  # type: ignore[attr-defined]
+
+
+@given(st.text(alphabet=" \t\n.|:imageA-><!p/br[]()", max_size=120))
+def test_cleaning_in_linear_time_drops_what_the_plain_patterns_drop(text: str) -> None:
+    comment = re.compile(r"<!--.*?-->", re.DOTALL)
+    image = re.compile(r"^\s*\.\.\s+(?:\|[^|]+\|\s+)?image::[^\n]*\n(?:[ \t]+:[^\n]*\n?)*", re.MULTILINE)
+    assert readme._without_comments(text) == comment.sub("", text)
+    assert readme._without_rst_images(text) == image.sub("", text)
+    framed = f"one\n \n\n.. image:: x\n   :alt: y\n{text}\n\n.. |b| image:: z\ntwo{text}"
+    assert readme._without_rst_images(framed) == image.sub("", framed)
+
+
+@pytest.mark.parametrize("hostile", ["\n", " \n", "<!--", "<p ", ".. ", "[a\n", "\t.", "|a", "[![", "![a]("])
+def test_a_hostile_readme_takes_no_longer_than_its_budget(hostile: str) -> None:
+    text = hostile * (160_000 // len(hostile))
+    began = time.process_time()
+    with SandboxedFunction("strandline.spans.readme:clean", 1.0) as run:
+        outcome = run.call(text)
+    assert outcome.status in {"ok", "timeout"}
+    assert time.process_time() - began < 5
+    if hostile.isspace() or hostile in ("<!--", "<p ", ".. ", "\t.", "|a"):
+        assert outcome.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "prose"),
+    [
+        ("one<br>two", "one\ntwo"),
+        ("<p>one</p><p>two</p>", "one\ntwo"),
+        ("<p>one</p>\n\n<p>two</p>", "one\n\ntwo"),
+        ("one <br> two", "one  two"),
+        ("one<br>\ntwo", "one\ntwo"),
+        ("a<b>b</b>c", "abc"),
+    ],
+)
+def test_tags_that_end_a_line_glue_no_words(text: str, prose: str) -> None:
+    assert readme.clean(text) == prose
+
+
+HEAD = "Metadata-Version: 2.1\nName: a\nVersion: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("x" * 65_536, "truncated"),
+        ("x" * 65_535, "truncated"),
+        ("x" * 65_536 + "\n", "truncated"),
+        ("é" * 32_768, "truncated"),
+        ("x" * 65_537, None),
+        ("x" * 65_534, None),
+        ("ERROR: No README data found!", "no_text"),
+        ("No README data found!\n", "no_text"),
+        ("  The author of this package has not provided a project description ", "no_text"),
+        ("TODO", "no_text"),
+        ("No README data found! But here is one.", None),
+    ],
+)
+def test_what_is_no_whole_readme_has_a_word_for_it(body: str, status: str | None) -> None:
+    if status is None:
+        assert readme.readme_of(f"{HEAD}\n{body}".encode()) == body.strip()
+        return
+    with pytest.raises(NoReadmeError) as told:
+        readme.readme_of(f"{HEAD}\n{body}".encode())
+    assert told.value.status == status
+
+
+def test_a_readme_in_another_encoding_is_read_or_garbled_and_never_full_of_replacements() -> None:
+    with pytest.raises(NoReadmeError, match="cannot be read"):
+        readme.readme_of(HEAD.encode() + b"\n" + b"\x81\x8d\x8f\x90\x9d\xff\xfe" * 50)
+
+
+def test_a_package_whose_files_bear_no_dates_is_undated_and_not_said_to_be_absent() -> None:
+    day = datetime(2020, 2, 1, tzinfo=UTC)
+    dated, undated = release("1.0", "2020-03-01"), release("1.0", None)
+    assert readme.why_none([dated], day)[0] == "not_created"
+    assert readme.why_none([undated], day)[0] == "undated"
+    assert readme.why_none([dated, undated], day)[0] == "undated"
+    assert readme.why_none([release("1.0", "2020-02-01", yanked=True)], day)[0] == "deleted"
+    assert readme.why_none([release("2004d", "2020-01-01")], day)[0] == "deleted"
+    assert readme.why_none([], day)[0] == "missing"
+
+
+@pytest.mark.parametrize(
+    ("field", "odd"),
+    [
+        ("upload-time", None), ("upload-time", 7), ("upload-time", "soon"), ("upload-time", "1970-01-01T00:00:00Z"),
+        ("upload-time", "0001-01-01T00:00:00+14:00"), ("hashes", None), ("hashes", {"sha256": 7}), ("size", "12"),
+        ("yanked", None), ("core-metadata", {"sha256": 7}), ("core-metadata", "yes"), ("filename", None), ("url", 7),
+    ],
+)  # fmt: skip
+def test_one_odd_file_of_a_project_page_does_not_hide_the_others(field: str, odd: Any) -> None:
+    good = {
+        "filename": "a-1.0.tar.gz", "url": "https://x.test/a", "hashes": {}, "upload-time": "2020-01-05T00:00:00Z",
+    }  # fmt: skip
+    bad = {**good, "filename": "a-1.1.tar.gz", field: odd}
+    page = {"meta": {"api-version": "1.1"}, "name": "a", "files": [bad, good, None, "x"]}
+    found = {item.version: item for item in readme.parse_index(page)}
+    assert found["1.0"].uploaded_at == datetime(2020, 1, 5, tzinfo=UTC)
+    if field == "upload-time":
+        assert found["1.1"].uploaded_at is None
+
+
+def test_a_file_that_was_added_to_a_release_later_says_nothing_of_the_months_before(tmp_path: Path) -> None:
+    files = {
+        "pkg-1.0.tar.gz": source_archive("pkg-1.0/PKG-INFO", f"{HEAD}\nFirst"),
+        "pkg-0.9.tar.gz": source_archive("pkg-0.9/PKG-INFO", f"{HEAD}\nOld"),
+        "pkg-1.0-py3-none-any.whl": wheel("Later"),
+    }
+    found = list(versions(Index(files), tmp_path))
+    assert [text for _, _, text in found] == [None, "First", "First", "Later", "Later"]
+
+
+def test_packed_zeros_are_refused_before_they_fill_the_memory() -> None:
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(bytes(readme.LARGEST_METADATA + 1)) + packer.flush()
+    local = b"PK\x03\x04" + bytes(26) + packed
+    with pytest.raises(ValueError, match="larger than"):
+        readme.member_bytes(local, readme.Member("METADATA", 0, len(packed), 8))
