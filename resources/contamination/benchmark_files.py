@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from resources.network.download_cache import DownloadCache
 from resources.network.http import Http
 from resources.places import rooted
-from strandline.contamination.benchmarks import MOST_BYTES, Benchmark, BenchmarkSpec, read_benchmark
+from strandline.contamination.benchmark_formats import MOST_BYTES
+from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec, read_benchmark
 
 MIRROR_VARIABLE = "STRANDLINE_BENCHMARK_MIRROR"
 

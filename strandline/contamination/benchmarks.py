@@ -3,24 +3,20 @@
 Fetching belongs to ``resources``; nothing here reads a network or a disk.
 """
 
-import bz2
 import csv
-import gzip
 import hashlib
 import io
-import json
-import lzma
 import re
-import tarfile
-import zipfile
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from strandline.contamination.benchmark_formats import UNREADABLE, Row, Unusable, format_fault, rows_of, some
+
 MOST_CHARACTERS = 4000
-MOST_BYTES = 512 * 1024 * 1024
+"""About a thousand tokens: longer examples would leave a shard of a few in one context window."""
+
 COLUMNS = (
     "benchmark",
     "version",
@@ -32,20 +28,10 @@ COLUMNS = (
     "published_on",
     "sha256",
 )
-UNREADABLE = (
-    json.JSONDecodeError,
-    UnicodeDecodeError,
-    csv.Error,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    lzma.LZMAError,
-    zlib.error,
-    EOFError,
-    OSError,
-)
-FIELD = re.compile(r"\{([^{}]+)\}")
+"""The columns of ``data/benchmarks.csv``."""
 
-Row = Any
+FIELD = re.compile(r"\{([^{}]+)\}")
+"""A column, or a path into one, in a template."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +40,9 @@ class BenchmarkSpec:
 
     ``address`` is an https address or a path, with ``#member`` for a file inside a zip or tar archive. ``text`` is one
     column, or a template such as ``{question} {answer}``; ``{a.b}`` goes down into a field and ``{a[].b}`` takes every
-    element of a list, one a line. Plain lines and headerless CSV have columns 0, 1, ... ``label`` (optional) is read
-    alike and used by the order check only.
+    element of a list, one a line. Plain lines and files without a header have columns 0, 1, ... ``label`` (optional) is
+    read alike and used by the order check only. ``format`` is a name in ``benchmark_formats.FORMATS``; ``json:key``
+    takes the list under a key.
     """
 
     benchmark: str
@@ -99,7 +86,7 @@ class Benchmark:
     def digest(self) -> str:
         """Digest of the examples in order; permutations are seeded with it."""
         joined = "\x1e".join(self.texts)
-        return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(joined.encode()).hexdigest()
 
     def lengths(self) -> list[int]:
         """Characters of each example."""
@@ -141,9 +128,11 @@ def read_benchmark(spec: BenchmarkSpec, payload: bytes) -> Benchmark:
     if spec.sha256 and spec.sha256 != sha256:
         raise ValueError(f"{spec.benchmark}: the file's sha256 is {sha256}, not the declared {spec.sha256}")
     try:
-        rows = FORMATS[spec.format](_member(payload, spec.member))
+        rows = rows_of(spec.format, payload, spec.member)
     except UNREADABLE as error:
         raise ValueError(f"{spec.benchmark}: not readable as {spec.format}: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{spec.benchmark}: {error}") from error
     texts: list[str] = []
     labels: list[str] = []
     n_empty = n_cut = 0
@@ -152,6 +141,7 @@ def read_benchmark(spec: BenchmarkSpec, payload: bytes) -> Benchmark:
         if not whole:
             n_empty += 1
             continue
+        _refuse_half_characters(whole, spec, number)
         n_cut += len(whole) > MOST_CHARACTERS
         texts.append(whole[:MOST_CHARACTERS].rstrip())
         if spec.label:
@@ -174,8 +164,8 @@ def _spec(row: Mapping[str, str | None]) -> BenchmarkSpec:
     empty = [name for name in ("benchmark", "version", "address", "format", "text") if not values[name]]
     if empty:
         raise ValueError(f"nothing under {', '.join(empty)}")
-    if values["format"] not in FORMATS:
-        raise ValueError(f"format {values['format']!r} is not one of {', '.join(FORMATS)}")
+    if fault := format_fault(values["format"]):
+        raise ValueError(fault)
     if values["sha256"] and not re.fullmatch(r"[0-9a-f]{64}", values["sha256"]):
         raise ValueError(f"{values['sha256']!r} is not a sha256")
     try:
@@ -195,109 +185,34 @@ def _spec(row: Mapping[str, str | None]) -> BenchmarkSpec:
     )
 
 
-def _member(payload: bytes, member: str | None) -> bytes:
-    """The file's own bytes: taken out of its archive and uncompressed, by what the bytes are, not by their name."""
-    if member is not None:
-        return _uncompressed(_from_archive(payload, member))
-    return _uncompressed(payload)
-
-
-def _from_archive(payload: bytes, member: str) -> bytes:
-    if payload[:2] == b"PK":
-        with zipfile.ZipFile(io.BytesIO(payload)) as archive:
-            if member not in archive.namelist():
-                raise ValueError(f"the archive holds no {member!r}; it holds {_some(archive.namelist())}")
-            _refuse_large(archive.getinfo(member).file_size)
-            return archive.read(member)
-    with tarfile.open(fileobj=io.BytesIO(payload)) as tar:
-        names = tar.getnames()
-        found = tar.extractfile(member) if member in names else None
-        if found is None:
-            raise ValueError(f"the archive holds no file {member!r}; it holds {_some(names)}")
-        _refuse_large(tar.getmember(member).size)
-        return found.read()
-
-
-def _uncompressed(payload: bytes) -> bytes:
-    openers: dict[bytes, Callable[[io.BytesIO], Any]] = {
-        b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw),
-        b"BZh": bz2.BZ2File,
-        b"\xfd7zXZ": lzma.LZMAFile,
-    }
-    for magic, opener in openers.items():
-        if payload.startswith(magic):
-            with opener(io.BytesIO(payload)) as stream:
-                content: bytes = stream.read(MOST_BYTES + 1)
-            _refuse_large(len(content))
-            return content
-    return payload
-
-
-def _refuse_large(size: int) -> None:
-    if size > MOST_BYTES:
-        raise ValueError(f"a benchmark file of more than {MOST_BYTES} bytes is refused")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-
-
-def _jsonl(payload: bytes) -> list[Row]:
-    return [json.loads(line) for line in payload.decode("utf-8-sig").split("\n") if line.strip()]
-
-
-def _json(payload: bytes) -> list[Row]:
-    content = json.loads(payload.decode("utf-8-sig"))
-    if not isinstance(content, list):
-        raise ValueError("the JSON file is not a list of examples")
-    return content
-
-
-def _csv(payload: bytes) -> list[Row]:
-    return list(csv.DictReader(io.StringIO(payload.decode("utf-8-sig"), newline="")))
-
-
-def _csv_without_header(payload: bytes) -> list[Row]:
-    return list(csv.reader(io.StringIO(payload.decode("utf-8-sig"), newline="")))
-
-
-def _parquet(payload: bytes) -> list[Row]:
-    import polars as pl
-
+def _refuse_half_characters(text: str, spec: BenchmarkSpec, number: int) -> None:
+    """A tokenizer takes no half of a character, as JSON can write one; better said before any model is loaded."""
     try:
-        return pl.read_parquet(io.BytesIO(payload)).to_dicts()
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"not readable as parquet: {error}") from error
-
-
-def _lines(payload: bytes) -> list[Row]:
-    return [[line.rstrip("\r")] for line in payload.decode("utf-8-sig").split("\n")]
-
-
-FORMATS: dict[str, Callable[[bytes], list[Row]]] = {
-    "jsonl": _jsonl,
-    "json": _json,
-    "csv": _csv,
-    "csv-noheader": _csv_without_header,
-    "parquet": _parquet,
-    "lines": _lines,
-}
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(text[error.start]):04x}"
+        raise ValueError(
+            f"{spec.benchmark}: row {number} holds {half}, half of a character, at {error.start}: repair the file"
+        ) from error
 
 
 def _filled(template: str, row: Row, spec: BenchmarkSpec, number: int) -> str:
     """The template with every field replaced; a bare word is a field itself."""
     whole = template if FIELD.search(template) else "{" + template + "}"
     try:
-        return FIELD.sub(lambda match: _text(_value(row, match.group(1))), whole.replace("\\n", "\n"))
+        return FIELD.sub(lambda match: _text(_value(row, match.group(1)), match.group(1)), whole.replace("\\n", "\n"))
     except LookupError as error:
         raise ValueError(f"{spec.benchmark}: row {number} has no column {error.args[0]!r}; {_columns(row)}") from error
+    except ValueError as error:
+        raise ValueError(f"{spec.benchmark}: row {number}: {error}") from error
 
 
 def _value(row: Row, path: str) -> Any:
+    """What lies at a path. A column that is itself named with dots or brackets comes before the parts of the name."""
+    if isinstance(row, Mapping) and path in row:
+        return row[path]
     head, every, rest = path.partition("[]")
-    value = row
-    for part in head.split("."):
-        value = _field(value, part, path)
+    value = _inside(row, head, path)
     if not every:
         return value
     if not isinstance(value, (list, tuple)):
@@ -305,23 +220,38 @@ def _value(row: Row, path: str) -> Any:
     return [_value(item, rest.lstrip(".")) for item in value] if rest else list(value)
 
 
-def _field(value: Any, part: str, path: str) -> Any:
-    if isinstance(value, Mapping) and part in value:
-        return value[part]
-    if isinstance(value, (list, tuple)) and part.isdigit() and int(part) < len(value):
-        return value[int(part)]
+def _inside(value: Any, head: str, path: str) -> Any:
+    """Down through fields; of names with dots in them the longest that is there."""
+    if isinstance(value, Mapping) and head in value:
+        return value[head]
+    parts = head.split(".")
+    for n in range(len(parts) - 1, 0, -1):
+        name = ".".join(parts[:n])
+        if isinstance(value, Mapping) and name in value:
+            return _inside(value[name], ".".join(parts[n:]), path)
+    if isinstance(value, (list, tuple)) and parts[0].isdecimal() and int(parts[0]) < len(value):
+        item = value[int(parts[0])]
+        return _inside(item, ".".join(parts[1:]), path) if parts[1:] else item
     raise LookupError(path)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, path: str) -> str:
+    """A value as text: nothing for null, a line for each element of a list. ValueError for what is no text."""
     if value is None:
         return ""
-    if isinstance(value, list):
-        return "\n".join(_text(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return "\n".join(_text(item, path) for item in value)
+    if isinstance(value, Unusable):
+        raise ValueError(f"column {path!r}: {value.reason}")
+    if isinstance(value, Mapping):
+        within = some([f"{{{path}.{name}}}" for name in value])
+        raise ValueError(f"column {path!r} holds an object; name what to take of it, such as {within}")
+    if isinstance(value, (bytes, bytearray)):
+        raise ValueError(f"column {path!r} holds bytes, no text")
     return str(value)
 
 
 def _columns(row: Row) -> str:
     if isinstance(row, Mapping):
-        return f"it has {_some([str(name) for name in row])}"
+        return f"it has {some([str(name) for name in row])}"
     return f"it has {len(row)} column(s)" if isinstance(row, list) else f"it is a {type(row).__name__}"

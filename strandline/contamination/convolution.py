@@ -13,9 +13,18 @@ from math import exp, log, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from strandline.numeric_input import real_number, whole_number
+
 Floats = NDArray[np.float64]
+
 MAX_CELLS = 40_000_000
+"""Cells of the table of a sum: 320 MB. Fifty shards of 100 orders take about half a million."""
+
 BOUNDARY = 1e-8
+"""How near to the level, in ln p, a comparison is made in integers: the error of ln p is below 1e-12."""
+
+LARGEST_SCORE = 2**53
+"""Scores beyond this are no longer told apart as floats, in which the tilt is computed."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +35,14 @@ class Atoms:
     weights: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not self.scores or len(self.scores) != len(self.weights) or min(self.weights) <= 0:
+        if not self.scores or len(self.scores) != len(self.weights):
             raise ValueError("atoms need one positive weight for each score, and at least one score")
+        if {type(number) for number in (*self.scores, *self.weights)} != {int}:
+            raise ValueError("scores and weights are whole numbers")
+        if min(self.weights) <= 0:
+            raise ValueError("atoms need one positive weight for each score")
+        if max(map(abs, self.scores)) > LARGEST_SCORE:
+            raise ValueError(f"scores beyond {LARGEST_SCORE} cannot be told from their neighbours")
 
     @property
     def total(self) -> int:
@@ -42,7 +57,7 @@ class Atoms:
 
 def uniform(scores: Sequence[int]) -> Atoms:
     """Atoms of equal weight: the shard's published order is equally likely to be any of its orders."""
-    return Atoms(tuple(int(score) for score in scores), (1,) * len(scores))
+    return Atoms(tuple(whole_number(score, "a score", -LARGEST_SCORE) for score in scores), (1,) * len(scores))
 
 
 def log_floor(shards: Sequence[Atoms]) -> float:
@@ -60,6 +75,7 @@ def tail_log_p(shards: Sequence[Atoms], threshold: int) -> float:
         ValueError: no shards; a threshold that no outcome reaches; scores too far apart to tabulate.
     """
     low, high = _range(shards)
+    threshold = whole_number(threshold, "a threshold", -len(shards) * LARGEST_SCORE)
     if threshold > high:
         raise ValueError(f"no outcome reaches the score {threshold}; the highest is {high}")
     if threshold <= low:
@@ -84,6 +100,7 @@ def exact_tail(shards: Sequence[Atoms], threshold: int) -> Fraction:
     Each coefficient of the count polynomial has its own field of bits, wide enough never to carry.
     """
     low, _ = _range(shards)
+    threshold = whole_number(threshold, "a threshold", -len(shards) * LARGEST_SCORE)
     total = prod(shard.total for shard in shards)
     if threshold <= low:
         return Fraction(1)
@@ -95,7 +112,7 @@ def exact_tail(shards: Sequence[Atoms], threshold: int) -> Fraction:
 
 def tail_at_most(shards: Sequence[Atoms], threshold: int, log_p: float, level: Fraction) -> bool:
     """Whether P(sum >= threshold) <= level: by ``log_p``, and in integers where that lies within 1e-8 of the level."""
-    gap = log_p - (log(level.numerator) - log(level.denominator))
+    gap = real_number(log_p, "a log p-value") - (log(level.numerator) - log(level.denominator))
     if abs(gap) > BOUNDARY:
         return gap < 0
     return exact_tail(shards, threshold) <= level

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strandline.contamination.levels import Level, as_level, grid_p_at_most
+from strandline.numeric_input import real_array, real_number
 
 RELATIVE_TOLERANCE = 1e-9
+"""Values this close, relative to the largest, tie: a thousand times the rounding of a sum of some hundred terms."""
 
 
 @dataclass(frozen=True)
@@ -133,19 +135,23 @@ def permutation_test(canonical: float, shuffled: ArrayLike, *, tolerance: float 
 
 def finite_values(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """A non-empty one-dimensional array of finite numbers; ValueError says what is wrong and where."""
-    array = np.asarray(values)
-    if array.dtype == np.bool_:
-        raise ValueError(f"{name} holds truth values, not log-likelihoods")
     try:
-        array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} holds something that is not a number") from error
+        array = real_array(values, name)
+    except ValueError as error:
+        raise ValueError(f"{name} holds truth values or something that is not a number: {error}") from error
     if array.ndim != 1 or not len(array):
         raise ValueError(f"{name} is a non-empty list of numbers, not of shape {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
         raise ValueError(f"{name} holds a value that is not finite at position {bad[0]}")
     return array
+
+
+def checked_tolerance(tolerance: float) -> float:
+    """A distance within which values tie. ValueError for one that is negative or not finite."""
+    if real_number(tolerance, "a tolerance") < 0:
+        raise ValueError(f"a tolerance is not negative, not {tolerance!r}")
+    return tolerance
 
 
 def _checked(canonical: float, shuffled: ArrayLike) -> tuple[float, NDArray[np.float64]]:
@@ -160,9 +166,7 @@ def _checked(canonical: float, shuffled: ArrayLike) -> tuple[float, NDArray[np.f
 def _tolerance(published: float, others: NDArray[np.float64], tolerance: float | None) -> float:
     if tolerance is None:
         return RELATIVE_TOLERANCE * max(abs(published), float(np.max(np.abs(others))))
-    if not isfinite(tolerance) or tolerance < 0:
-        raise ValueError(f"a tolerance is finite and not negative, not {tolerance!r}")
-    return tolerance
+    return checked_tolerance(tolerance)
 
 
 def _z_score(published: float, mean: float, sd: float) -> float | None:

@@ -11,7 +11,10 @@ import numpy as np
 from scipy.special import betaln
 from scipy.stats import binom
 
+from strandline.numeric_input import real_number, whole_number
+
 PRIORS = (1.3, 2.0, 4.0, 16.0)
+"""From nearly flat (weak memories) to steep (strong ones): their average loses little against the best of them."""
 
 
 def log_e_value(exceedances: int, draws: int, prior: float) -> float:
@@ -24,14 +27,22 @@ def log_e_value(exceedances: int, draws: int, prior: float) -> float:
         ValueError: exceedances outside 0..draws.
     """
     _check_counts(exceedances, draws)
+    if real_number(prior, "a prior") <= 0:
+        raise ValueError(f"a prior is positive, not {prior!r}")
     misses = draws - exceedances
     prior_mass = float(betaln(1, prior))
     return float(betaln(exceedances + 1, misses + prior) - betaln(exceedances + 1, misses + 1)) - prior_mass
 
 
 def uniform_e_value(exceedances: int, draws: int, most: float) -> float:
-    """The e-value of one shard under a uniform prior on (0, most): (1 - BinomialCDF(S; t + 1, most)) / most."""
+    """The e-value of one shard under a uniform prior on (0, most): (1 - BinomialCDF(S; t + 1, most)) / most.
+
+    Raises:
+        ValueError: exceedances outside 0..draws, ``most`` outside (0, 1].
+    """
     _check_counts(exceedances, draws)
+    if not 0 < real_number(most, "the largest rate") <= 1:
+        raise ValueError(f"the largest rate lies above 0 and is at most 1, not {most!r}")
     return float(binom.sf(exceedances, draws + 1, most)) / most
 
 
@@ -40,12 +51,13 @@ def log_e_process(counts: Sequence[tuple[int, int]], priors: Sequence[float] = P
 
     Reject at any time that it reaches -ln(alpha) (Ville's inequality).
     """
-    if not counts:
-        raise ValueError("no shards to pool")
+    if not counts or not priors:
+        raise ValueError("no shards to pool, or no priors to average over")
     logs = np.array([sum(log_e_value(s, t, prior) for s, t in counts) for prior in priors])
     return float(np.logaddexp.reduce(logs)) - log(len(priors))
 
 
 def _check_counts(exceedances: int, draws: int) -> None:
-    if not 0 <= exceedances <= draws:
+    whole_number(draws, "the number of draws", 0)
+    if not 0 <= whole_number(exceedances, "exceedances", 0) <= draws:
         raise ValueError(f"exceedances lie between 0 and the {draws} draws, not {exceedances}")

@@ -21,6 +21,7 @@ from strandline.contamination.sequential import (
     design_for,
     expected_draws,
 )
+from strandline.numeric_input import whole_number
 
 PLANNED_CHARACTERS_PER_TOKEN = 3
 """English text has about 4 characters a token under today's tokenizers, code and tables about 3: the plan takes the
@@ -59,6 +60,11 @@ class ContaminationSettings:
 
     def __post_init__(self) -> None:
         as_level(self.alpha)
+        whole_number(self.order_permutations, "order_permutations", 1)
+        whole_number(self.token_budget, "token_budget", 1)
+        whole_number(self.run_seed, "run_seed", -(2**63))
+        if self.examples_per_shard is not None and whole_number(self.examples_per_shard, "examples_per_shard", 0) < 2:
+            raise ValueError(f"a shard holds at least two examples, not {self.examples_per_shard}")
         if Fraction(1, self.order_permutations + 1) > as_level(self.gate, "gate"):
             raise ValueError(
                 f"an order check with {self.order_permutations} permutations never reaches the gate of {self.gate}: "

@@ -7,7 +7,7 @@ an order preference and nothing more.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import exp, isfinite, log, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from strandline.contamination.sequential import (
     run_looks,
 )
 from strandline.contamination.statuses import VerdictName
-from strandline.numeric_input import real_array, real_number
+from strandline.numeric_input import real_array, real_number, whole_number
 from strandline.scoring.scores import FP32
 
 CAUTION = (
@@ -199,7 +199,11 @@ def comparisons(shards: Sequence[ShardScores], n_permutations: int) -> list[Pool
     Exact lattice Fisher and rank sum, Fisher's chi-squared as truescore has it, Oren et al.'s t-test. A statistic that
     these shards do not allow is left out.
     """
-    rows = [shard.values[: n_permutations + 1] for shard in shards if all(isfinite(value) for value in shard.values)]
+    whole_number(n_permutations, "the number of permutations", 1)
+    used = [real_array(shard.values, f"shard {shard.shard}")[: n_permutations + 1] for shard in shards]
+    rows = [row for row in used if np.all(np.isfinite(row))]
+    if any(len(row) <= n_permutations for row in rows):
+        raise ValueError(f"a shard has fewer than {n_permutations} shuffled orders")
     if not rows:
         return []
     tests = [permutation_test(row[0], row[1:]) for row in rows]
