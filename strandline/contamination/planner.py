@@ -21,6 +21,10 @@ from strandline.contamination.sequential import (
 from strandline.numeric_input import real_number, whole_number
 
 EFFECTS = (2.0, 3.0, 4.0, 5.0, 7.0)
+"""Total effects that a plan gives the power for: from one that is mostly missed to one that is always found."""
+
+LARGEST_EFFECT = 1e9
+"""Log-likelihoods have some 16 digits: an effect of more standard deviations cannot be written in them."""
 
 
 def fixed_power(effect: float, n_shards: int, n_permutations: int, alpha: Level) -> float:
@@ -37,7 +41,7 @@ def fixed_power(effect: float, n_shards: int, n_permutations: int, alpha: Level)
         alpha: level.
     """
     level = as_level(alpha)
-    effect = real_number(effect, "an effect")
+    effect = _effect(effect)
     if smallest_p(n_shards, n_permutations) > level:
         return 0.0
     return float(ndtr(_shift(effect, n_shards, n_permutations) + ndtri(float(level))))
@@ -56,7 +60,7 @@ def expected_permutations(design: LookDesign, n_shards: int, alpha: Level, *, ef
     """Expected shuffled orders per shard under a design, by the joint normal law of its looks."""
     level = as_level(alpha)
     whole_number(n_shards, "the number of shards", 1)
-    effect = real_number(effect, "an effect")
+    effect = _effect(effect)
     expected = float(design.looks[0])
     for j in range(1, len(design.looks)):
         go_on = _chance_to_continue(design, j, n_shards, level, effect)
@@ -167,6 +171,7 @@ def make_plan(
     """
     whole_number(tokens_per_pass, "the number of tokens", 1)
     whole_number(n_shards, "the number of shards", 1)
+    whole_number(examples_per_shard, "the number of examples in a shard", 1)
     if tokens_per_second is not None and real_number(tokens_per_second, "a rate") <= 0:
         raise ValueError(f"a rate is positive, not {tokens_per_second!r}")
     if n_shards == 1:
@@ -208,6 +213,14 @@ def _one_shard(alpha: Level, n_orders: Sequence[int] | None) -> dict[str, Any]:
         "expected_permutations_strong": float(BESAG_CLIFFORD_MOST),
         "power_by_effect": tuple((effect, fixed_power(effect, 1, BESAG_CLIFFORD_MOST, alpha)) for effect in EFFECTS),
     }
+
+
+def _effect(value: float) -> float:
+    """A finite effect; ValueError for one beyond what any log-likelihoods could show."""
+    effect = real_number(value, "an effect")
+    if abs(effect) > LARGEST_EFFECT:
+        raise ValueError(f"an effect of {effect:g} standard deviations is no effect that a shard could show")
+    return effect
 
 
 def _shift(effect: float, n_shards: int, m: int) -> float:

@@ -220,7 +220,10 @@ def _half_up(value: float) -> int:
 
 
 def _sizes(ranks: Sequence[int], n_permutations: Sequence[int] | int) -> list[int]:
-    sizes = [n_permutations] * len(ranks) if isinstance(n_permutations, int) else list(n_permutations)
+    if isinstance(n_permutations, Sequence):
+        sizes = list(n_permutations)
+    else:
+        sizes = [whole_number(n_permutations, "the number of permutations", 0)] * len(ranks)
     if not ranks or len(sizes) != len(ranks):
         raise ValueError("ranks and numbers of permutations are lists of equal length, and not empty")
     for k, (rank, m) in enumerate(zip(ranks, sizes, strict=True)):

@@ -8,8 +8,9 @@ Names: ``null/<shape>/k<shards>/m<orders>``, ``effect<sd>/<share>/k/m`` for simu
 ``transformer/<mode>/<copies>`` for small transformers that really trained.
 """
 
+import re
 from collections.abc import Callable
-from math import exp
+from math import exp, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +18,38 @@ from numpy.typing import NDArray
 from strandline.calibration import Recovery, Scenario
 from strandline.contamination.exact import permutation_test
 from strandline.contamination.levels import as_level
+from strandline.contamination.monitoring import log_e_process, uniform_e_value
 from strandline.contamination.pooling import Pooled, fisher_chi2, lattice_fisher, oren_t, rank_sum, z_sum
 from strandline.contamination.sequential import besag_clifford, run_looks
 from strandline.contamination.verdict import judge
 
 LEVEL = "0.05"
+"""The default level of the product, at which findings are counted."""
+
 OURS = ("three_looks", "z_sum", "lattice_fisher", "rank_sum")
 THEIRS = ("fisher_chi2", "oren_t")
+MONITORS = ("e_process", "e_uniform")
+"""The product's methods, those of the literature, and those for open-ended monitoring."""
+
 NULLS = ("null/normal/k8/m19", "null/skew/k8/m19", "null/ties/k8/m19", "null/normal/k50/m19")
 EFFECTS = ("effect1.0/1.0/k8/m19", "effect4.0/0.25/k8/m19", "effect0.6/1.0/k50/m19", "effect3.0/0.2/k50/m19")
 TRANSFORMERS = ("published/1", "published/2", "published/4", "published/10", "shuffled/10", "absent/0")
+"""Copies of the benchmark in the corpus of a small transformer, and how it lies there."""
+
 LEVEL_RUNS, POWER_RUNS, TRAINED_RUNS = 2000, 400, 10
+"""2,000 runs give a level of .05 to half a point, 400 a power to 2.5 points; a training run takes seconds each."""
+
+UNIFORM_MOST = 0.5
+"""Exceedance rates up to one half are the alternatives of the uniform prior: half is the null's own mean."""
+
+SIMULATED = re.compile(
+    r"(null/(?P<shape>normal|skew|ties)|effect(?P<effect>\d+\.?\d*)/(?P<share>0?\.\d+|1\.0))"
+    r"/k(?P<shards>[1-9]\d{0,3})/m(?P<orders>[1-9]\d{0,3})"
+)
+"""The names of simulated scenarios."""
+
+TRAINED = re.compile(r"transformer/(?P<mode>published|shuffled|absent)/(?P<copies>\d{1,3})")
+"""The names of scenarios with a trained transformer."""
 
 Values = NDArray[np.float64]
 
@@ -35,7 +57,7 @@ Values = NDArray[np.float64]
 def scenarios() -> tuple[Scenario, ...]:
     """All scenarios of this family."""
     found = [Scenario("besag_clifford", "null/normal/k1/m199", LEVEL_RUNS, has_truth=False)]
-    for estimator in OURS + THEIRS:
+    for estimator in OURS + THEIRS + MONITORS:
         nulls = NULLS if estimator in OURS else NULLS[:2]
         effects = EFFECTS if estimator in OURS else EFFECTS[:2]
         found += [Scenario(estimator, name, LEVEL_RUNS, has_truth=False) for name in nulls]
@@ -69,6 +91,25 @@ def _three_looks(values: Values) -> Recovery:
     return _recovery(result.p_any, result.decision == "rejected", result.decision)
 
 
+def _e_process(values: Values) -> Recovery:
+    return _monitored(log_e_process(_counts(values)))
+
+
+def _e_uniform(values: Values) -> Recovery:
+    return _monitored(sum(log(uniform_e_value(s, t, UNIFORM_MOST)) for s, t in _counts(values)))
+
+
+def _monitored(log_e: float) -> Recovery:
+    """Evidence that may be watched for ever rejects once it reaches 1 / level (Ville); 1 / e is a valid p-value."""
+    p = exp(min(0.0, -log_e))
+    return _recovery(p, p <= float(as_level(LEVEL)), "ok")
+
+
+def _counts(values: Values) -> list[tuple[int, int]]:
+    """Exceedances and draws of each shard."""
+    return [(permutation_test(row[0], row[1:]).exceedances, len(row) - 1) for row in values]
+
+
 def _besag_clifford(values: Values) -> Recovery:
     p = besag_clifford(values[0, 0], values[0, 1:], most=values.shape[1] - 1).p_fraction
     assert p is not None
@@ -91,30 +132,33 @@ ESTIMATORS: dict[str, Callable[[Values], Recovery]] = {
     "fisher_chi2": lambda values: _pooled(fisher_chi2(_p_values(values))),
     "oren_t": lambda values: _pooled(oren_t(list(values))),
     "besag_clifford": _besag_clifford,
+    "e_process": _e_process,
+    "e_uniform": _e_uniform,
 }
 
 
 def _draw(scenario: str, rng: np.random.Generator) -> Values:
-    kind, shape, shards, orders = scenario.split("/")
-    size = (int(shards[1:]), int(orders[1:]) + 1)
-    if kind == "null":
-        draws: dict[str, Callable[[], Values]] = {
-            "normal": lambda: rng.normal(size=size),
-            "skew": lambda: -rng.exponential(size=size),
-            "ties": lambda: rng.integers(0, 4, size=size).astype(np.float64),
-        }
-        return draws[shape]()
+    parts = SIMULATED.fullmatch(scenario)
+    if parts is None:
+        raise ValueError(f"unknown scenario {scenario!r}")
+    size = (int(parts["shards"]), int(parts["orders"]) + 1)
+    if parts["shape"] == "skew":
+        return -rng.exponential(size=size)
+    if parts["shape"] == "ties":
+        return rng.integers(0, 4, size=size).astype(np.float64)
     values = rng.normal(size=size)
-    values[: round(size[0] * float(shape)), 0] += float(kind.removeprefix("effect"))
+    if parts["effect"]:
+        values[: round(size[0] * float(parts["share"])), 0] += float(parts["effect"])
     return values
 
 
 def _trained(scenario: str, seed: int) -> Recovery:
     from strandline.contamination.planted import PlantedWorld, planted_scores
 
-    _, mode, copies = scenario.split("/")
-    if mode not in ("published", "shuffled", "absent"):
+    parts = TRAINED.fullmatch(scenario)
+    if parts is None:
         raise ValueError(f"unknown scenario {scenario!r}")
+    mode, copies = parts["mode"], parts["copies"]
     scores = planted_scores(PlantedWorld(mode, int(copies)), seed)  # type: ignore[arg-type]
     verdict = judge("planted", mode, scores, order_p=1.0, alpha=LEVEL)
     return _recovery(verdict.p_value or 1.0, verdict.verdict == "order_memorised", verdict.verdict)
