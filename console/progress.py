@@ -6,31 +6,47 @@ Steps write their own output to the run's files, which the UI shows, and not to 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-
-from dagster._core.execution import compute_logs
+from contextlib import contextmanager
+from typing import TextIO
 
 from assets.loggers import HANDLER
 
 RUN_CONFIG = {"loggers": {"progress": {}}}
+"""Run configuration that switches the logger of the command line on."""
+
+STDOUT, STDERR = 1, 2
+"""The process's own descriptors: what is written to them is seen also where `sys.stdout` has been replaced."""
+
+CLEAR_LINE = "\r\x1b[K"
+"""Back to the first column, and erase to the end of the line (ECMA-48)."""
 
 
 @contextmanager
-def shown() -> Iterator[None]:
-    """Show progress on the terminal that standard error is now, if it is one; afterwards the line is clear again.
+def shown() -> Iterator[TextIO]:
+    """Show progress on standard error if it is a terminal; gives the stream for what must be said meanwhile.
 
-    Dagster mirrors what a step prints with two helper processes a stream, which end in tracebacks at Ctrl-C; with the
-    progress shown nothing is mirrored.
+    Dagster mirrors what a step prints with two helper processes a stream, which end in tracebacks at Ctrl-C. While
+    progress is shown the process's own output leads nowhere, so that neither the mirrored lines nor the helpers' last
+    words reach the terminal; the run's files keep all of it.
     """
-    mirrored = compute_logs.tail_to_stream
-    compute_logs.tail_to_stream = lambda path, stream: nullcontext((None, None))
-    terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w") if sys.stderr.isatty() else None
-    HANDLER.stream = terminal
+    sys.stdout.flush()
+    sys.stderr.flush()
+    said = os.fdopen(os.dup(STDERR), "w")
+    kept = {stream: os.dup(stream) for stream in (STDOUT, STDERR)}
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    HANDLER.stream = said if said.isatty() else None
     try:
-        yield
+        for stream in kept:
+            os.dup2(nowhere, stream)
+        yield said
     finally:
-        compute_logs.tail_to_stream = mirrored
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for stream, descriptor in kept.items():
+            os.dup2(descriptor, stream)
+            os.close(descriptor)
+        os.close(nowhere)
+        if HANDLER.stream is not None:
+            said.write(CLEAR_LINE)
         HANDLER.stream = None
-        if terminal:
-            terminal.write("\r\x1b[K")
-            terminal.close()
+        said.close()
