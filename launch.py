@@ -67,14 +67,19 @@ def _parser(commands: Any) -> argparse.ArgumentParser:
     one["job"].add_argument("name", help="for instance refresh_releases")
     one["job"].add_argument("--partition", help="a partition key; a wrong one lists those that there are")
     one["job"].add_argument(
-        "--set", action="append", metavar="KEY=VALUE", help="a setting of a step; a wrong one lists those that there are"
+        "--set",
+        action="append",
+        metavar="KEY=VALUE",
+        help="a setting of a step; a wrong one lists those that there are",
     )
     one["job"].add_argument("--config", default="{}", help="run configuration as JSON")
     one["query"].add_argument("sql", help="a query in DuckDB's SQL")
     one["ui"].add_argument("--host", default="127.0.0.1", help="another address than loopback prints a warning")
     one["ui"].add_argument("--port", type=int, default=3000, help="3000 by default")
     one["ui"].add_argument("--read-only", action="store_true", help="no launching, no daemon")
-    one["calibrate"].add_argument("--methods", nargs="*", help="probe, perplexity, contamination, corpus; all by default")
+    one["calibrate"].add_argument(
+        "--methods", nargs="*", help="probe, perplexity, contamination, corpus; all by default"
+    )
     one["calibrate"].add_argument("--only", default="", help="only scenarios whose estimator/name contains this")
     one["calibrate"].add_argument("--share", type=float, default=1.0, help="the part of each scenario's runs, 0 to 1")
     one["bench"].add_argument("--only", help="only scripts whose name starts with this")

@@ -65,7 +65,7 @@ def summarise_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult:
     return materialized("calibration.recoveries", scenarios=len(rows))
 
 
-def chosen(methods: Sequence[str], only: str = "") -> list[str]:
+def selected_families(methods: Sequence[str], only: str = "") -> list[str]:
     """The families to run, all where none is named; ValueError where one is unknown or no scenario is named so."""
     if unknown := sorted(set(methods) - set(SIMULATIONS)):
         raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(SIMULATIONS)}")

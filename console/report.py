@@ -1,35 +1,29 @@
 """The report of one model, put together from the published tables: what each method found, or why it says nothing."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from console.plans import estimated_plan, planned
 from console.summary import in_short
-from resources.configured import BenchmarkListResource
 from resources.probe.rows import current_run, stored_boundaries, stored_rounds
-from resources.warehouse.store import PublishedCopy, Reader, Warehouse
-from strandline.models import ModelSpec
+from resources.warehouse.store import PublishedCopy, Reader
 from strandline.probe.report import report
 
 
-def plan_text(store: Warehouse, spec: ModelSpec) -> str:
-    """What dating a model would take at most from here, and what testing it on the first listed benchmark takes."""
-    parts = [planned(store, spec).text(), estimated_plan(BenchmarkListResource())]
-    return "\n\n".join(part for part in parts if part)
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: its heading, and what it says of a model; None where the method has no results of it."""
+
+    title: str
+    text: Callable[[PublishedCopy, str], str | None]
 
 
-def full_report(copy: PublishedCopy, model: str) -> str:
+def full_report(copy: PublishedCopy, model: str, sections: Sequence[Section] | None = None) -> str:
     """All sections that have rows, one under the other; empty where nothing has been found out about the model."""
-    short = in_short(copy, model)
-    if short is None:
+    parts = [(section.title, section.text(copy, model)) for section in sections or SECTIONS]
+    if parts[0][1] is None:
         return ""
-    sections = {
-        "IN SHORT": short,
-        "RELEASE PROBE": stored_report(copy, model),
-        "EFFECTIVE CUTOFFS": cutoffs(copy, model),
-        "CONTAMINATION": contamination(copy, model),
-        "CORPORA THAT WERE MINED": corpora(copy, model),
-    }
-    return "\n\n".join(f"{title}\n{'=' * len(title)}\n{text}" for title, text in sections.items() if text)
+    return "\n\n".join(f"{title}\n{'=' * len(title)}\n{text}" for title, text in parts if text)
 
 
 def stored_report(reader: Reader, model: str, *, with_rounds: bool = False) -> str | None:
@@ -106,3 +100,13 @@ def _truth_line(row: dict[str, Any]) -> str:
 def _count(value: float) -> str:
     """A number of copies; a share of one where ties are shared."""
     return f"{value:,.1f}".removesuffix(".0")
+
+
+SECTIONS = (
+    Section("IN SHORT", in_short),
+    Section("RELEASE PROBE", stored_report),
+    Section("EFFECTIVE CUTOFFS", cutoffs),
+    Section("CONTAMINATION", contamination),
+    Section("CORPORA THAT WERE MINED", corpora),
+)
+"""The report from top to bottom; the first section says whether there is anything to report. One line adds one."""

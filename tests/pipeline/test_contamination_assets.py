@@ -11,7 +11,7 @@ from assets.asset_checks import checks
 from assets.contamination import ASSETS
 from assets.suites.contamination import SUITES
 from console.plans import estimated_plan
-from resources.configured import BenchmarkListResource, ContaminationResource, OrderScoringResource
+from resources.configured import BenchmarkListResource, ContaminationResource, NetworkResource, OrderScoringResource
 from resources.contamination.rows import verdict_rows
 from resources.warehouse.validation import validate
 from strandline.contamination.verdict import ShardScores, judge
@@ -24,6 +24,8 @@ CLEAN, KNOWN = invented(96, 1), invented(96, 2)
 SORTED = [f"About topic {k // 4}, and topic {k // 4} again: {text}" for k, text in enumerate(invented(96, 3))]
 TABLES = ("benchmarks", "order_checks", "order_logliks", "shard_tests", "tests")
 FILES = {"clean": CLEAN, "known": KNOWN, "sorted": SORTED}
+
+SETTINGS = (ContaminationResource(), NetworkResource())
 
 
 def remembers(texts: list[str], bonus: float = 4.0, **more: Any) -> ScriptedScorer:
@@ -282,7 +284,7 @@ def test_the_plan_is_told_before_anything_is_scored(house: House, capfd: pytest.
 
 
 def test_the_plan_can_be_had_before_any_model_is_loaded(house: House) -> None:
-    plan = estimated_plan(BenchmarkListResource())
+    plan = estimated_plan(BenchmarkListResource(), *SETTINGS)
     assert plan
     assert plan.startswith("contamination by tideline")
     assert "8 shards of up to 25 examples" in plan
@@ -291,9 +293,9 @@ def test_the_plan_can_be_had_before_any_model_is_loaded(house: House) -> None:
     assert "power by total effect" in plan
     assert "tokens/s" not in plan
     house.list_benchmarks({"one": ["only one"]})
-    assert "no plan: a permutation test needs at least two examples" in str(estimated_plan(house.listed))
+    assert "no plan: a permutation test needs at least two examples" in str(estimated_plan(house.listed, *SETTINGS))
     house.list_benchmarks({})
-    assert estimated_plan(house.listed) is None
+    assert estimated_plan(house.listed, *SETTINGS) is None
 
 
 def test_identical_examples_are_inconclusive_because_no_order_can_reach_the_level(house: House) -> None:

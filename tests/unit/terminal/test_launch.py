@@ -12,7 +12,11 @@ from filelock import FileLock
 
 import launch
 from assets.calibration import SIMULATIONS
-from resources.configured import ModelListResource, SpanListResource, WarehouseResource, defaults
+from console import runs, server
+from console.location import CommandError, Console
+from console.report import Section, full_report
+from resources.configured import ModelListResource, SpanListResource, WarehouseResource
+from resources.warehouse.store import PublishedCopy
 
 
 @pytest.fixture
@@ -23,19 +27,23 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, .
         calls.append(command)
         return 0
 
-    monkeypatch.setattr(launch, "_serve", serve)
-    monkeypatch.setattr(launch, "_require_free", lambda host, port: None)
+    monkeypatch.setattr(server, "run_until_it_ends", serve)
+    monkeypatch.setattr(server, "require_free", lambda host, port: None)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     return calls
 
 
 @pytest.fixture
-def published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> WarehouseResource:
-    resource = WarehouseResource(
+def published(tmp_path: Path) -> WarehouseResource:
+    return WarehouseResource(
         path=str(tmp_path / "w.duckdb"), published=str(tmp_path / "p.duckdb"), reports=str(tmp_path / "reports")
     )
-    monkeypatch.setattr("resources.configured.WarehouseResource", lambda: resource)
-    return resource
+
+
+@pytest.fixture
+def console(published: WarehouseResource) -> Console:
+    """The console on a warehouse of its own."""
+    return Console(warehouse=published)
 
 
 def test_the_ui_binds_loopback_and_says_nothing(
@@ -88,47 +96,47 @@ def test_an_interrupted_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) ->
                 raise KeyboardInterrupt
             return 0
 
-    server = Server()
-    monkeypatch.setattr(subprocess, "Popen", lambda command: server)
-    assert launch._serve("dagster") == 0
-    assert server.waits == 2
+    child = Server()
+    monkeypatch.setattr(subprocess, "Popen", lambda command: child)
+    assert server.run_until_it_ends("dagster") == 0
+    assert child.waits == 2
 
 
 def test_a_query_answers_from_the_published_copy(
-    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+    published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = published.open()
     store.replace("spans.texts", pl.DataFrame({"text_sha256": ["a"], "text": ["tide"]}))
     store.publish()
-    assert launch.main(["query", "select text from spans.texts"]) == 0
+    assert launch.main(["query", "select text from spans.texts"], console) == 0
     assert "tide" in capsys.readouterr().out
 
 
 def test_a_query_before_anything_was_published_is_one_line_and_a_failure(
-    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+    published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert launch.main(["query", "select 1"]) == 1
+    assert launch.main(["query", "select 1"], console) == 1
     error = capsys.readouterr().err
     assert "make run" in error
     assert error.count("\n") == 1
 
 
 def test_a_faulty_query_is_an_error_in_words_not_a_traceback(
-    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+    published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published.open().publish()
-    assert launch.main(["query", "select nothing from nowhere"]) == 1
+    assert launch.main(["query", "select nothing from nowhere"], console) == 1
     assert "nowhere" in capsys.readouterr().err
 
 
 def test_rebuild_starts_from_the_published_copy(
-    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+    published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = published.open()
     store.replace("spans.texts", pl.DataFrame({"text_sha256": ["a"], "text": ["tide"]}))
     store.publish()
     store.path.write_bytes(b"broken" * 100)
-    assert launch.main(["rebuild"]) == 0
+    assert launch.main(["rebuild"], console) == 0
     assert "make run" in capsys.readouterr().out
     assert published.open().query("select text from spans.texts").item() == "tide"
 
@@ -142,12 +150,13 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     calls: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(launch, "_execute", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(runs, "execute", lambda console, *arguments: calls.append(arguments))
+    monkeypatch.setattr(runs, "execute_behind_gates", lambda console, *arguments: calls.append(arguments))
     return calls
 
 
-def fails_in_one_line(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert launch.main(list(arguments)) == 1
+def fails_in_one_line(capsys: pytest.CaptureFixture[str], *arguments: str, console: Console | None = None) -> str:
+    assert launch.main(list(arguments), console) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert error.count("\n") == 1
@@ -156,18 +165,18 @@ def fails_in_one_line(capsys: pytest.CaptureFixture[str], *arguments: str) -> st
 
 @pytest.mark.parametrize("sql", ["select 'a'::int", "", "-- nothing", "create table t (a int)"])
 def test_whatever_duckdb_says_of_a_query_ends_in_words(
-    published: WarehouseResource, capsys: pytest.CaptureFixture[str], sql: str
+    published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str], sql: str
 ) -> None:
     published.open().publish()
-    assert launch.main(["query", sql]) == 1
+    assert launch.main(["query", sql], console) == 1
     assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_a_published_file_that_is_none_names_the_command_that_mends_it(
-    published: WarehouseResource, capsys: pytest.CaptureFixture[str]
+    published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published.open().published.write_bytes(b"broken" * 5000)
-    assert "make run" in fails_in_one_line(capsys, "query", "select 1")
+    assert "make run" in fails_in_one_line(capsys, "query", "select 1", console=console)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +230,7 @@ def test_the_reason_of_a_failed_run_is_the_step_and_what_it_said() -> None:
         reading()
 
     done = failing.execute_in_process(raise_on_error=False)
-    assert launch._why(done) == "reading: the tide table has no column `height`; it has `day`"
+    assert runs.reason_of(done) == "reading: the tide table has no column `height`; it has `day`"
 
 
 def test_the_reason_of_a_blocked_run_is_what_its_check_found() -> None:
@@ -233,55 +242,55 @@ def test_the_reason_of_a_blocked_run_is_what_its_check_found() -> None:
         return dg.AssetCheckResult(passed=False, description="the tide is out")
 
     job = dg.Definitions(assets=[tide], asset_checks=[is_high]).resolve_implicit_global_asset_job_def()
-    assert launch._why(job.execute_in_process(raise_on_error=False)) == "the tide is out"
+    assert runs.reason_of(job.execute_in_process(raise_on_error=False)) == "the tide is out"
 
 
-def test_a_missing_settings_file_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("resources.configured.ModelListResource", lambda: ModelListResource(path=str(tmp_path / "m")))
-    assert str(tmp_path / "m") in fails_in_one_line(capsys, "report")
+def test_a_missing_settings_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = Console(model_list=ModelListResource(path=str(tmp_path / "m")))
+    assert str(tmp_path / "m") in fails_in_one_line(capsys, "report", console=given)
     (tmp_path / "m").write_text("models: []")
-    assert "lists no model" in fails_in_one_line(capsys, "report")
+    assert "lists no model" in fails_in_one_line(capsys, "report", console=given)
 
 
 def test_another_python_is_told_which_one_to_use(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(launch.sys.modules, "console.row_text", None)
-    assert ".venv/bin/python" in fails_in_one_line(capsys, "query", "select 1")
+    assert ".venv/bin/python" in fails_in_one_line(capsys, "query", "select 1", console=console)
 
 
 def test_a_mistake_in_any_settings_file_stops_a_run_before_anything_is_spent(
-    monkeypatch: pytest.MonkeyPatch,
     home: Path,
     executed: list[tuple[Any, ...]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (home / "s.yaml").write_text("spans:\n  - {resource: r, source: gopher}\n")
-    given = defaults() | {"span_list": SpanListResource(path=str(home / "s.yaml"))}
-    monkeypatch.setattr("resources.configured.defaults", lambda: given)
-    assert "source is 'gopher'" in fails_in_one_line(capsys, "run")
+    given = Console(span_list=SpanListResource(path=str(home / "s.yaml")))
+    assert "source is 'gopher'" in fails_in_one_line(capsys, "run", console=given)
     assert executed == []
 
 
 def test_a_run_takes_the_listed_benchmark_and_corpus_that_it_is_given(
-    monkeypatch: pytest.MonkeyPatch, home: Path, published: WarehouseResource, executed: list[tuple[Any, ...]]
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+    published: WarehouseResource,
+    console: Console,
+    executed: list[tuple[Any, ...]],
 ) -> None:
     monkeypatch.setattr("console.report.full_report", lambda *_: "")
-    assert launch.main(["run", "--benchmark", "gsm8k_test"]) == 0
+    assert launch.main(["run", "--benchmark", "gsm8k_test"], console) == 0
     keys = {job: partition for _, job, partition in executed}
     assert keys["read_benchmarks"] == "gsm8k_test"
     assert keys["test_contamination"] == "gsm8k_test|SmolLM2-135M-Instruct"
     assert keys["mine_corpora"] == "environment"
-    assert launch.main(["run", "--benchmark", "nope"]) == 1
+    assert launch.main(["run", "--benchmark", "nope"], console) == 1
 
 
 def test_a_plan_without_questions_makes_them_first(
-    published: WarehouseResource, executed: list[tuple[Any, ...]]
+    published: WarehouseResource, console: Console, executed: list[tuple[Any, ...]]
 ) -> None:
-    launch.main(["plan"])
-    assert [job for _, job, _ in executed] == ["refresh_releases"]
+    launch.main(["plan"], console)
+    assert [job for _, job, *_ in executed] == ["refresh_releases"]
 
 
 @pytest.mark.parametrize("command", ["run", "ui"])
@@ -294,14 +303,55 @@ def test_a_folder_that_cannot_be_written_is_named(
 
 
 def test_a_calibration_prints_what_was_asked_for(
-    published: WarehouseResource, executed: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
+    published: WarehouseResource, console: Console, executed: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [
         {"estimator": "probe_calibrated", "scenario": name, "n_runs": 9, "n_found": 9, "false_findings": 0, "seed": 1}
         for name in ("S1_committed", "S2a_committed")
     ]
     published.open().replace("calibration.recoveries", pl.DataFrame(rows))
-    assert launch.main(["calibrate", "--only", "S1_committed"]) == 0
+    assert launch.main(["calibrate", "--only", "S1_committed"], console) == 0
     told = capsys.readouterr().out.splitlines()
     assert len(told) == 3
     assert told[2].startswith("probe_calibrated  S1_committed  9")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["refresh"], "the job refresh_releases has no such setting; it takes, as key=value:\n"),
+        (["nothing=1"], "merge_releases.refresh: Ask the registries for what is new"),
+        (["per_day='"], "the value is not readable as YAML"),
+    ],
+)
+def test_a_setting_that_no_step_has_lists_those_that_there_are_with_their_help(
+    home: Path, console: Console, capsys: pytest.CaptureFixture[str], settings: list[str], words: str
+) -> None:
+    assert launch.main(["job", "refresh_releases", "--set", *settings], console) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_settings_reach_the_step_that_declares_them(
+    home: Path, console: Console, executed: list[tuple[Any, ...]]
+) -> None:
+    arguments = ["job", "refresh_releases", "--set", "refresh=true", "--set", "draw_probe_items.per_day=5"]
+    assert launch.main(arguments, console) == 0
+    assert executed[-1][-1] == {
+        "ops": {"merge_releases": {"config": {"refresh": True}}, "draw_probe_items": {"config": {"per_day": 5}}}
+    }
+
+
+def test_a_step_behind_a_closed_gate_is_left_out_in_words(
+    monkeypatch: pytest.MonkeyPatch, home: Path, console: Console
+) -> None:
+    monkeypatch.setattr(runs, "held_back", lambda *_: ["spans.revisions has not passed its check meets_expectations"])
+    monkeypatch.setattr(runs, "execute", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(CommandError, match=r"scores was left out: spans\.revisions has not passed its check"):
+        runs.execute_behind_gates(console, "scores", "describe_models")
+
+
+def test_a_section_is_added_to_the_report_by_one_record(tmp_path: Path) -> None:
+    copy = PublishedCopy(tmp_path / "none")
+    sections = [Section("IN SHORT", lambda *_: "known"), Section("TIDES", lambda _, model: f"{model}: high at noon")]
+    assert full_report(copy, "m", sections).endswith("TIDES\n=====\nm: high at noon")
+    assert full_report(copy, "m", [Section("IN SHORT", lambda *_: None), *sections]) == ""
