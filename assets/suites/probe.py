@@ -4,12 +4,15 @@ A model that answers nothing, or has no boundary, is an honest outcome and passe
 """
 
 from datetime import date
+from typing import get_args
 
 from resources.warehouse.validation import Expect, Suite
+from strandline.probe import ROUND_STATUSES, Kind
+from strandline.probe.boundaries import ESTIMATORS, STATUSES
+from strandline.probe.modelclock import VARIANTS
 
-ROUNDS = ["ok", "partial", "empty", "refused", "truncated", "unparsed", "prompt_truncated", "error"]
-BOUNDARIES = ["ok", "right_censored", "left_censored", "no_boundary", "drift", "inconclusive", "unanswered", "wide"]
-ESTIMATORS = ["calibrated", "modelclock", "modelclock_reference"]
+WEIGHTS = sorted({1.0, *(rules.noisy_weight for rules in VARIANTS.values())})
+"""What an answer can weigh: all, or a noisy day's part."""
 
 
 def _ordered(smaller: str, larger: str) -> Expect:
@@ -32,15 +35,15 @@ SUITES: dict[str, Suite] = {
     ),
     "probe.rounds": Suite(
         (
-            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=ROUNDS),
+            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=list(ROUND_STATUSES)),
             Expect("ExpectColumnValuesToNotBeNull", column="messages"),
             Expect("ExpectColumnValuesToNotBeNull", column="asked_at"),
         )
     ),
     "probe.answers": Suite(
         (
-            Expect("ExpectColumnDistinctValuesToEqualSet", column="kind", value_set=["real", "decoy"]),
-            Expect("ExpectColumnValuesToBeInSet", column="weight", value_set=[0.25, 1.0], may_be_null=True),
+            Expect("ExpectColumnDistinctValuesToEqualSet", column="kind", value_set=list(get_args(Kind))),
+            Expect("ExpectColumnValuesToBeInSet", column="weight", value_set=WEIGHTS, may_be_null=True),
             Expect("ExpectColumnValuesToBeBetween", column="position", min_value=0),
             Expect("ExpectColumnValuesToBeBetween", column="released_on", min_value=date(2000, 1, 1)),
         )
@@ -48,15 +51,15 @@ SUITES: dict[str, Suite] = {
     "probe.posteriors": Suite(
         (
             Expect("ExpectTableRowCountToBeBetween", min_value=10),
-            Expect("ExpectColumnValuesToBeInSet", column="estimator", value_set=ESTIMATORS),
+            Expect("ExpectColumnValuesToBeInSet", column="estimator", value_set=list(ESTIMATORS)),
             Expect("ExpectColumnValuesToBeBetween", column="probability", min_value=0, max_value=1.000000001),
             Expect("ExpectColumnMaxToBeBetween", column="probability", min_value=0, strict_min=True),
         )
     ),
     "probe.boundaries": Suite(
         (
-            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=BOUNDARIES),
-            Expect("ExpectColumnValuesToBeInSet", column="estimator", value_set=ESTIMATORS),
+            Expect("ExpectColumnValuesToBeInSet", column="status", value_set=list(STATUSES)),
+            Expect("ExpectColumnValuesToBeInSet", column="estimator", value_set=list(ESTIMATORS)),
             Expect("ExpectColumnValuesToNotBeNull", column="reason"),
             _ordered("low95", "low80"),
             _ordered("high80", "high95"),

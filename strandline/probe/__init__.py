@@ -14,6 +14,10 @@ from typing import Any, Literal
 Kind = Literal["real", "decoy"]
 Label = Literal["YES", "NO", "UNKNOWN"]
 LABELS: tuple[Label, ...] = ("YES", "NO", "UNKNOWN")
+ROUND_STATUSES = (
+    "ok", "partial", "empty", "refused", "truncated", "unparsed", "nonfinite", "prompt_truncated", "error",
+)  # fmt: skip
+"""Every status of an exchange: all answers, some, or what stood in the way of each."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,14 @@ from strandline.probe import StoredRound, calibrated, modelclock
 from strandline.probe.calendar import Calendar
 from strandline.probe.evidence import HYPOTHESES
 from strandline.probe.session import answered
+from strandline.probe.soundness import ascending_days, sound_rounds
 
 Estimator = Literal["calibrated", "modelclock", "modelclock_reference"]
 ESTIMATORS: tuple[Estimator, ...] = ("calibrated", "modelclock", "modelclock_reference")
+STATUSES: tuple[str, ...] = tuple(dict.fromkeys((*calibrated.STATUSES, *modelclock.PASS_STATUSES)))
+"""Every status that a boundary can have, by either estimator."""
 ALL_PASSES = -1
+"""The replicate that stands for all passes together."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Boundary:
 
 def rates(rounds: Sequence[StoredRound]) -> Rates:
     """YES and usable answers over all exchanges."""
-    pairs = [(q.kind, a.answer) for r in rounds for q, a in zip(r.questions, r.reply.answers, strict=True) if a.answer]
+    pairs = [(q.kind, a.answer) for row in sound_rounds(rounds) for q, a in row if a.answer]
     real = [label == "YES" for kind, label in pairs if kind == "real"]
     decoy = [label == "YES" for kind, label in pairs if kind == "decoy"]
     return Rates(sum(real), len(real), sum(decoy), len(decoy))
@@ -79,8 +83,8 @@ def agreement(rounds: Sequence[StoredRound]) -> tuple[int, int]:
     At temperature 0 a disagreement is the server's noise.
     """
     answers: dict[tuple[str, str, str], list[str]] = {}
-    for stored in rounds:
-        for q, a in zip(stored.questions, stored.reply.answers, strict=True):
+    for pairs in sound_rounds(rounds):
+        for q, a in pairs:
             if a.answer:
                 answers.setdefault((q.kind, q.project, q.version), []).append(a.answer)
     repeated = [labels for labels in answers.values() if len(labels) > 1]
@@ -92,9 +96,12 @@ def date_run(
 ) -> tuple[Boundary, list[Mass]]:
     """The boundary and its posterior from a run's stored rounds, in any order; failed exchanges are passed over.
 
-    Raises ValueError for an unknown estimator, and where a round speaks of a day outside the calendar.
+    Raises ValueError for an unknown estimator, where a round speaks of a day outside the calendar, and for days or
+    answers that cannot be (see `soundness`).
     """
     rounds = answered(stored)
+    ascending_days(calendar.days)
+    sound_rounds(rounds)
     for stored_round in rounds:
         _check(calendar, stored_round)
     if estimator == "calibrated":

@@ -6,20 +6,27 @@ are picked for a round is decided by the policies.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from strandline.numeric_input import real_number, whole_number
 from strandline.probe import Kind, Question
+from strandline.releases.versions import natural
 
 MIN_ITEMS = 5
+"""Releases that a day needs to be asked about: the five of a round (M29)."""
 UNRANKED = 1_000_000
+"""Rank of a project without one: behind all that have one."""
+
+
+MOST_A_DAY = 14
+"""Releases of the fullest day of a synthetic calendar: about as many as the committed facts have before thinning."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +72,9 @@ class Calendar:
         return {day: i for i, day in enumerate(self.days)}
 
 
-def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key under which '4.9' comes before '4.10'."""
-    parts = re.findall(r"\d+|\D+", text)
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
-
-
 def salience_key(item: Item) -> tuple[int, str, tuple[tuple[int, int, str], ...]]:
     """Order of preference on a day (M32): widely known projects first, then by name and version."""
-    return (item.salience_rank, item.project, natural_key(item.version))
+    return (item.salience_rank, item.project, natural(item.version))
 
 
 def distinct_first(items: Iterable[Item]) -> list[Item]:
@@ -92,11 +93,22 @@ def item_from_row(row: Mapping[str, Any]) -> Item:
     for column in ("released_on", "project", "version"):
         if row.get(column) in (None, ""):
             raise ValueError(f"a probe item lacks {column}: {dict(row)}")
-    day = row["released_on"]
-    day = date.fromisoformat(day) if isinstance(day, str) else day
-    rank = row.get("salience_rank")
-    decoy = row.get("decoy_version") or None
-    return Item(day, row["project"], row["version"], decoy, UNRANKED if rank is None else int(rank))
+    rank, decoy = row.get("salience_rank"), row.get("decoy_version") or None
+    if not all(isinstance(text, str) for text in (row["project"], row["version"], decoy or "")):
+        raise ValueError(f"project and versions of a probe item are texts: {dict(row)}")
+    salience = UNRANKED if rank is None else whole_number(rank, "the salience rank of a probe item", 0)
+    return Item(_day(row["released_on"]), row["project"], row["version"], decoy, salience)
+
+
+def _day(value: object) -> date:
+    """A day that is a date, or an ISO date as text."""
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        day = None
+    if not isinstance(day, date) or isinstance(day, datetime):
+        raise ValueError(f"the day of a probe item is a date, got {value!r}")
+    return day
 
 
 def build_calendar(
@@ -108,6 +120,7 @@ def build_calendar(
     items of a day by salience (M32). A release given twice keeps its first row in (decoy, rank) order. Raises
     ValueError where rows of several dataset versions are mixed or fewer than two days are eligible.
     """
+    whole_number(min_items, "the least number of releases of a day", 1)
     rows = list(rows)
     versions = {str(r["dataset_version"]) for r in rows if r.get("dataset_version") is not None}
     if dataset_version is None and len(versions) > 1:
@@ -123,7 +136,13 @@ def build_calendar(
 
 
 def synthetic_calendar(n_days: int = 723, *, seed: int = 0, n_projects: int = 120) -> Calendar:
-    """A made-up calendar for simulation: gaps of 1 to 7 days, 5 to 14 releases a day, projects of unequal activity."""
+    """A made-up calendar for simulation: gaps of 1 to 7 days, 5 to 14 releases a day, projects of unequal activity.
+
+    ValueError for fewer than two days, or fewer projects than a day may hold.
+    """
+    whole_number(n_days, "the number of days", 2)
+    whole_number(n_projects, "the number of projects", MOST_A_DAY)
+    whole_number(seed, "the seed", 0)
     rng = np.random.default_rng(seed)
     gaps = rng.choice([1, 2, 3, 4, 5, 7], size=n_days, p=[0.38, 0.24, 0.16, 0.1, 0.07, 0.05])
     starts = date(2020, 1, 1).toordinal() + np.cumsum(gaps)
@@ -131,7 +150,9 @@ def synthetic_calendar(n_days: int = 723, *, seed: int = 0, n_projects: int = 12
     counts = np.zeros(n_projects, dtype=int)
     rows = []
     for ordinal in starts:
-        picked = rng.choice(n_projects, size=rng.integers(5, 15), replace=False, p=activity / activity.sum())
+        picked = rng.choice(
+            n_projects, size=rng.integers(MIN_ITEMS, MOST_A_DAY + 1), replace=False, p=activity / activity.sum()
+        )
         for p in picked:
             counts[p] += 1
             rows.append(_synthetic_row(int(ordinal), int(p), int(counts[p])))
@@ -150,5 +171,8 @@ def _synthetic_row(ordinal: int, project: int, count: int) -> dict[str, Any]:
 
 
 def day_of(ordinal: float) -> date:
-    """The calendar day of a whole day number."""
-    return date(1, 1, 1) + timedelta(days=round(ordinal) - 1)
+    """The calendar day of a whole day number; ValueError outside the years 1 to 9999."""
+    number = round(real_number(ordinal, "a day number"))
+    if not 1 <= number <= date.max.toordinal():
+        raise ValueError(f"day number {ordinal!r} lies outside the calendar of the years 1 to 9999")
+    return date.fromordinal(number)

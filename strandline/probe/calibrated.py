@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import ceil, floor
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import logsumexp
@@ -28,13 +29,17 @@ from strandline.probe.evidence import (
     log_none,
     log_right,
 )
+from strandline.probe.soundness import ascending_days, share, sound_rounds
+from strandline.probe.soundness import level as sound_level
 from strandline.probe.stability import Stability, jackknife
 from strandline.probe.transition import RATE_PAIRS, WIDTHS, Floats, Ints, Ledger
 
 GATE = 0.95
+"""Evidence that one picture must carry to be stated: the level of the interval that goes with it."""
 DATE_UNCERTAINTY_DAYS = 1
 """By how much registry dates are known to be off; no interval is narrower (76 of 76 checked were within a day)."""
-STATUS = {"in": "ok", "right": "right_censored", "none": "no_boundary", "drift": "drift"}
+Status = Literal["ok", "right_censored", "no_boundary", "drift", "inconclusive", "unanswered"]
+STATUS: dict[str, Status] = {"in": "ok", "right": "right_censored", "none": "no_boundary", "drift": "drift"}
 REASONS = {
     "in": "a boundary inside the calendar carries the evidence",
     "right": "knowledge reaches the end of the calendar, so its end cannot be dated",
@@ -48,6 +53,7 @@ NAMES = {
     "none": "real releases answered like decoys",
     "drift": "a slow drift",
 }
+STATUSES: tuple[Status, ...] = get_args(Status)
 UNANSWERED = "no usable answer came back"
 
 
@@ -75,13 +81,15 @@ class Posterior:
         return float(self.mass[:, 0, 0].sum())
 
     def p(self, hypothesis: str) -> float:
-        """Posterior probability of one of `HYPOTHESES`."""
+        """Posterior probability of one of `HYPOTHESES`; ValueError for any other word."""
+        if hypothesis not in HYPOTHESES:
+            raise ValueError(f"there is no hypothesis {hypothesis!r}; there are {', '.join(HYPOTHESES)}")
         return float(self.probability[HYPOTHESES.index(hypothesis)])
 
     def quantile(self, q: float) -> int:
-        """First position whose cumulative mass reaches `q`."""
+        """First position whose cumulative mass reaches `q`, a share from 0 to 1."""
         cdf = np.cumsum(self.by_position)
-        return int(self.positions[min(int(np.searchsorted(cdf, q * cdf[-1])), len(cdf) - 1)])
+        return int(self.positions[min(int(np.searchsorted(cdf, share(q, "a quantile") * cdf[-1])), len(cdf) - 1)])
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ class Finding:
 class Result:
     """What the answers of a run say. `finding` is None unless `status` is 'ok'."""
 
-    status: str
+    status: Status
     reason: str
     posterior: Posterior
     counted: Counted
@@ -124,7 +132,8 @@ class Result:
 
 
 def ledger_of(calendar: Calendar, counted: Counted) -> Ledger:
-    """All counted real answers on the grid."""
+    """All counted real answers on the grid; ValueError where one lies outside the calendar."""
+    ascending_days(calendar.days)
     ledger = Ledger(calendar.ordinals)
     for day in np.unique(counted.position):
         here = counted.yes[counted.position == day]
@@ -142,7 +151,7 @@ def posterior(calendar: Calendar, counted: Counted, ledger: Ledger | None = None
     return Posterior(ledger.positions, np.exp(log_mass - log_in), logs, np.exp(logs - logsumexp(logs)))
 
 
-def decide(post: Posterior, counted: Counted) -> tuple[str, str]:
+def decide(post: Posterior, counted: Counted) -> tuple[Status, str]:
     """Status and reason: one picture with at least 95 % of the evidence, or inconclusive."""
     if len(counted.yes) + counted.decoy_yes + counted.decoy_no == 0:
         return "unanswered", UNANSWERED
@@ -160,7 +169,13 @@ def estimate(calendar: Calendar, rounds: Sequence[StoredRound], *, seed: int = 0
         calendar: the calendar that positions refer to.
         rounds: every round of the run, in the order asked; repeats count once.
         seed: permutes projects and calls into the jackknife's folds.
+
+    Raises:
+        ValueError: days that do not ascend or are fewer than two, a question about a day outside the calendar,
+            answers that are not one a question, or one outside YES, NO and UNKNOWN.
     """
+    ascending_days(calendar.days)
+    sound_rounds(rounds, calendar.n_days)
     counted = count(rounds)
     return conclude(calendar, counted, ledger_of(calendar, counted), seed=seed)
 
@@ -176,8 +191,8 @@ def conclude(calendar: Calendar, counted: Counted, ledger: Ledger, *, seed: int 
 
 
 def unwidened(calendar: Calendar, post: Posterior, level: float) -> Span:
-    """The posterior's own equal-tailed interval, whole calendar gaps."""
-    tail = (1 - level) / 2
+    """The posterior's own equal-tailed interval at `level` (strictly between 0 and 1), whole calendar gaps."""
+    tail = (1 - sound_level(level)) / 2
     return Span(calendar.days[post.quantile(tail) - 1], calendar.days[post.quantile(1 - tail)])
 
 
@@ -195,8 +210,10 @@ def _finding(calendar: Calendar, post: Posterior, stability: Stability) -> Findi
 
 
 def middle(calendar: Calendar, position: int | Ints) -> Floats:
-    """c of a position: the middle of its calendar gap, as a day number."""
-    days = calendar.ordinals
+    """c of a position: the middle of its calendar gap, as a day number. ValueError for a position between no days."""
+    days, at = calendar.ordinals, np.asarray(position)
+    if at.dtype.kind not in "iu" or (at < 1).any() or (at >= len(days)).any():
+        raise ValueError(f"a position between two days is a whole number from 1 to {len(days) - 1}, got {position!r}")
     return np.asarray((days[np.asarray(position) - 1] + days[position]) / 2, dtype=np.float64)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from strandline.numeric_input import real_number, whole_number
 from strandline.probe import PlannedRound, Question, StoredRound
 from strandline.probe.calendar import Calendar, Item, distinct_first
 from strandline.probe.calibrated import Posterior, middle, posterior, unwidened
@@ -21,6 +22,7 @@ from strandline.probe.evidence import Counted, count
 from strandline.probe.transition import Floats, Ledger
 
 GOLDEN_FRACTION = 0.6180339887
+"""Steps of the golden section spread over an interval more evenly than any others, wherever they stop."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,15 @@ class CalibratedRules:
     margin_days: int = 60
     drop_log_units: float = 40.0
     give_up_after: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("real_per_date", "dates_per_round", "anchor_rounds", "max_rounds", "min_unasked", "give_up_after"):
+            whole_number(getattr(self, name), name, 1)
+        for name in ("decoys_per_date", "min_rounds", "width_days", "margin_days"):
+            whole_number(getattr(self, name), name, 0)
+        for name in ("gate", "sure", "drop_log_units"):
+            if real_number(getattr(self, name), name) <= 0:
+                raise ValueError(f"{name} is over 0, got {getattr(self, name)!r}")
 
 
 @dataclass

@@ -11,20 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln
 
+from strandline.numeric_input import real_array, real_number, whole_number
 from strandline.probe import Answer, PlannedRound, Question, StoredRound
 from strandline.probe.calendar import Calendar, Item, distinct_first
+from strandline.probe.soundness import ascending_days, paired, share, sound_rounds
+from strandline.probe.soundness import level as sound_level
 
 Floats = npt.NDArray[np.float64]
 NoisyRule = Literal["yes_answers", "all_answers"]
 ProbeStatus = Literal["known", "unknown", "mixed", "noisy"]
+PassStatus = Literal["ok", "left_censored", "right_censored", "wide"]
+PASS_STATUSES: tuple[PassStatus, ...] = get_args(PassStatus)
 PROBE_QUANTILES = (0.25, 0.5, 0.75)
+"""The posterior's quartiles, where a round asks (M24 to M26)."""
 ROTATION_STRIDE = 97
+"""How far each pass turns the items of a day (M34): a prime, so that no pass starts where an earlier one did."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,18 @@ class Rules:
     min_rounds: int = 12
     max_rounds: int = 30
 
+    def __post_init__(self) -> None:
+        for name in ("known", "unknown", "decoy"):
+            if any(real_number(value, f"the prior {name}") <= 0 for value in getattr(self, name)):
+                raise ValueError(f"the prior {name} is a pair of numbers over 0, got {getattr(self, name)!r}")
+        share(self.noisy_weight, "the weight of a noisy answer")
+        if self.noisy_rule not in get_args(NoisyRule):
+            raise ValueError(f"noisy_rule is one of {', '.join(get_args(NoisyRule))}, got {self.noisy_rule!r}")
+        for name in ("real_per_date", "dates_per_round", "items_per_day", "replicates", "max_rounds"):
+            whole_number(getattr(self, name), name, 1)
+        for name in ("decoys_per_date", "width_days", "min_rounds"):
+            whole_number(getattr(self, name), name, 0)
+
 
 VARIANTS = {"modelclock": Rules(), "modelclock_reference": Rules(noisy_rule="all_answers")}
 """The method as its description reads, and as its reference program computes (M49)."""
@@ -62,6 +81,11 @@ class Probe:
     real_total: int
     decoy_yes: int
     decoy_total: int
+
+    def __post_init__(self) -> None:
+        whole_number(self.position, "the position of a day", 0)
+        for yes, total in ((self.real_yes, self.real_total), (self.decoy_yes, self.decoy_total)):
+            whole_number(total, "the number of answers", whole_number(yes, "the number of YES answers", 0))
 
     @property
     def status(self) -> ProbeStatus:
@@ -107,15 +131,16 @@ class PassResult:
     rounds: int
     replicates: int
     converged: bool
-    status: str
+    status: PassStatus
     reason: str
 
 
 def probes_of(rounds: Iterable[StoredRound]) -> list[Probe]:
     """Counts a round and a day, over answered questions only; a missing answer is missing, not UNKNOWN."""
     counts: dict[tuple[int, int, int], list[int]] = {}
-    for stored in rounds:
-        for question, answer in zip(stored.questions, stored.reply.answers, strict=True):
+    rounds = list(rounds)
+    for stored, pairs in zip(rounds, sound_rounds(rounds), strict=True):
+        for question, answer in pairs:
             tally = counts.setdefault((stored.replicate, stored.number, question.position), [0, 0, 0, 0])
             if answer.answer is not None:
                 at = 0 if question.kind == "real" else 2
@@ -129,7 +154,7 @@ def answer_weights(
 ) -> list[float | None]:
     """Weight of each answer of one round in this estimator (M49): 1, the noisy weight, or None where missing."""
     rules = rules or Rules()
-    pairs = list(zip(questions, answers, strict=True))
+    pairs = paired(questions, answers)
     noisy = {q.position for q, a in pairs if q.kind == "decoy" and a.answer == "YES"}
 
     def weight(q: Question, a: Answer) -> float | None:
@@ -145,9 +170,14 @@ def log_weights(n_days: int, probes: Sequence[Probe], rules: Rules | None = None
     """Unnormalised log posterior of positions 0…N, shape (N + 1,), decoy term included (M44-M49).
 
     A sum of three beta-binomial log marginals: real answers before the position under `rules.known`, from it on
-    under `rules.unknown`, decoys under `rules.decoy`. The prior over positions is uniform (M52).
+    under `rules.unknown`, decoys under `rules.decoy`. The prior over positions is uniform (M52). ValueError for a
+    calendar without days, or a probe of a day outside it.
     """
     rules = rules or Rules()
+    whole_number(n_days, "the number of days", 1)
+    outside = [probe.position for probe in probes if probe.position >= n_days]
+    if outside:
+        raise ValueError(f"day {outside[0]} of a calendar of {n_days} days")
     yes, no = np.zeros(n_days), np.zeros(n_days)
     decoy_yes = decoy_no = 0
     for probe in probes:
@@ -179,14 +209,27 @@ def posterior(n_days: int, probes: Sequence[Probe], rules: Rules | None = None) 
 
 
 def quantile_position(probabilities: Floats, q: float) -> int:
-    """First position whose cumulative probability reaches `q`; the last one where rounding keeps all below it."""
-    cdf = np.cumsum(probabilities)
-    return min(int(np.searchsorted(cdf, q, side="left")), len(probabilities) - 1)
+    """First position whose cumulative probability reaches `q`; the last one where rounding keeps all below it.
+
+    ValueError for `q` outside 0 to 1, or probabilities that are none.
+    """
+    cdf = np.cumsum(_distribution(probabilities))
+    return min(int(np.searchsorted(cdf, share(q, "a quantile"), side="left")), len(cdf) - 1)
+
+
+def _distribution(probabilities: Floats) -> Floats:
+    """Probabilities of positions; ValueError unless there are some, none is below 0 and they sum to 1."""
+    mass = real_array(probabilities, "probabilities")
+    if mass.ndim != 1 or not mass.size or not np.isfinite(mass).all() or mass.min() < 0 or abs(mass.sum() - 1) > 1e-6:
+        raise ValueError("probabilities of positions are numbers from 0 that sum to 1")
+    return mass
 
 
 def credible_interval(probabilities: Floats, days: Sequence[date], level: float) -> Interval:
-    """Equal-tailed range of positions with its dates."""
-    tail = (1 - level) / 2
+    """Equal-tailed range of positions with its dates; `probabilities` has one more entry than there are days."""
+    if len(probabilities) != len(days) + 1:
+        raise ValueError(f"{len(days)} days have {len(days) + 1} positions, got {len(probabilities)} probabilities")
+    tail = (1 - sound_level(level)) / 2
     start, end = quantile_position(probabilities, tail), quantile_position(probabilities, 1 - tail)
     return _interval(days, level, start, end)
 
@@ -203,12 +246,15 @@ def next_days(probabilities: Floats, times_asked: Sequence[int] | npt.NDArray[np
     The posterior quartiles' positions, clipped to the calendar; where they coincide, free slots go to the days with
     the highest P(known)(1 - P(known)) / (1 + times asked), ties to the earliest.
     """
-    n_days = len(probabilities) - 1
-    wanted = min(count, n_days)
+    n_days = len(_distribution(probabilities)) - 1
+    times = real_array(times_asked, "times asked")
+    if times.shape != (n_days,) or not np.isfinite(times).all() or (times.size and times.min() < 0):
+        raise ValueError(f"times asked are {n_days} numbers from 0, one a day")
+    wanted = min(whole_number(count, "the number of days to ask", 0), n_days)
     picked = {min(quantile_position(probabilities, q), n_days - 1) for q in PROBE_QUANTILES[:wanted]}
     if len(picked) < wanted:
         known = np.cumsum(probabilities[::-1])[::-1][1:]
-        score = known * (1 - known) / (1 + np.asarray(times_asked, dtype=np.float64))
+        score = known * (1 - known) / (1 + times)
         for day in np.argsort(-score, kind="stable"):
             picked.add(int(day))
             if len(picked) >= wanted:
@@ -218,6 +264,8 @@ def next_days(probabilities: Floats, times_asked: Sequence[int] | npt.NDArray[np
 
 def boundary_label(days: Sequence[date], position: int) -> str:
     """The position in words: 'A to B', or that it lies before the first or after the last day."""
+    if not days:
+        raise ValueError("a calendar without days has no positions")
     if position <= 0:
         return f"before {days[0]}"
     return f"{days[-1]} or later" if position >= len(days) else f"{days[position - 1]} to {days[position]}"
@@ -226,9 +274,11 @@ def boundary_label(days: Sequence[date], position: int) -> str:
 def estimate(days: Sequence[date], rounds: Sequence[StoredRound], rules: Rules | None = None) -> PassResult:
     """One pass: median position, 80 % and 95 % ranges, decoy counts and the seed's status (M55, M62-M64).
 
-    Every answered question counts, repeats included, as in the seed. Works on the answers of any run.
+    Every answered question counts, repeats included, as in the seed. Works on the answers of any run. ValueError for
+    fewer than two days, days that do not ascend, and answers that cannot be (see `soundness`).
     """
     rules = rules or Rules()
+    ascending_days(days)
     probes = probes_of(rounds)
     return _summary(days, posterior(len(days), probes, rules), probes, len(rounds), rules)
 
@@ -237,7 +287,7 @@ def _summary(days: Sequence[date], mass: Floats, probes: Sequence[Probe], n_roun
     i80, i95 = credible_interval(mass, days, 0.8), credible_interval(mass, days, 0.95)
     precise = _within(i95, rules)
     collapsed = i95.start == i95.end and i95.start in (0, len(days))
-    status, reason = _status(days, i95, precise, rules)
+    status, reason = pass_status(days, i95, rules)
     return PassResult(
         position=quantile_position(mass, 0.5),
         interval80=i80,
@@ -256,8 +306,9 @@ def _within(interval: Interval, rules: Rules) -> bool:
     return interval.width_days is not None and interval.width_days <= rules.width_days
 
 
-def _status(days: Sequence[date], i95: Interval, precise: bool, rules: Rules) -> tuple[str, str]:
-    if precise:
+def pass_status(days: Sequence[date], i95: Interval, rules: Rules) -> tuple[PassStatus, str]:
+    """Status and reason of a pass by its 95 % range: within the target, reaching out of the calendar, or neither."""
+    if _within(i95, rules):
         return "ok", f"the 95 % range is within {rules.width_days} days"
     if i95.start <= 0:
         return "left_censored", f"the 95 % range reaches back before {days[0]}"
@@ -275,6 +326,7 @@ def aggregate(days: Sequence[date], passes: Sequence[PassResult], rules: Rules |
         return passes[0]
     i95 = _union(days, [p.interval95 for p in passes])
     stable = _within(i95, rules)
+    status: PassStatus
     if {p.status for p in passes} <= {passes[0].status} and passes[0].status.endswith("censored"):
         status, reason = passes[0].status, passes[0].reason
     elif stable:
@@ -302,6 +354,7 @@ def _union(days: Sequence[date], intervals: Sequence[Interval]) -> Interval:
 
 def pick_items(items: Sequence[Item], count: int, offset: int) -> list[Item]:
     """`count` items of a day from a rotated start, distinct projects before repeats (M33, M34)."""
+    whole_number(count, "the number of items", 0)
     if not items:
         return []
     start = offset % len(items)

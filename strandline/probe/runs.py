@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from strandline.numeric_input import whole_number
 from strandline.probe import questions
 from strandline.probe.calendar import Calendar
 from strandline.probe.calibrated_policy import CalibratedPolicy
@@ -30,6 +31,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise ValueError(f"no policy is called {self.policy!r}; there are {', '.join(POLICIES)}")
+        whole_number(self.seed, "the seed of a run", 0)
 
 
 def run_id(settings: Settings, dataset_version: str, asked: Mapping[str, object]) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from strandline.calibration import Recovery, Scenario
+from strandline.numeric_input import whole_number
 from strandline.probe import Answer, Question, RoundReply, StoredRound
 from strandline.probe import modelclock as seed_method
 from strandline.probe.calendar import Calendar, synthetic_calendar
@@ -32,7 +33,9 @@ EDGES = ("always_yes", "always_no", "always_unknown", "coin_flips", "cutoff_befo
 ESTIMATORS = ("calibrated", "modelclock_1_pass", "modelclock_3_passes")
 CALENDARS = ("committed", "synthetic")
 FADE_DAYS = {"S2a": 182, "S2b": 365}
+"""Days over which knowledge fades in the two fading worlds: six and twelve months."""
 N_RUNS = 200
+"""Runs of a scenario: a coverage of .95 is then known to within .03 (two standard errors)."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def _scenario(estimator: str, world: str, calendar: str) -> Scenario:
 
 def run_once(estimator: str, scenario: str, seed: int) -> Recovery:
     """One simulated model, asked and dated. Values are day numbers; raises ValueError for an unknown name."""
-    method, (name, calendar) = estimator.removeprefix("probe_"), scenario.rsplit("_", 1)
+    method, (name, _, calendar) = estimator.removeprefix("probe_"), scenario.rpartition("_")
+    whole_number(seed, "the seed", 0)
     if method not in ESTIMATORS or name not in (*TRUTHS, *EDGES) or calendar not in CALENDARS:
         raise ValueError(f"no such simulation: {estimator} in {scenario}")
     pool = pool_named(calendar)

@@ -13,18 +13,29 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from strandline.numeric_input import real_array, real_number, whole_number
+from strandline.probe.soundness import ascending_numbers
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 WIDTHS = (0, 60, 120, 240, 480)
+"""Days over which knowledge fades before or after the boundary: none, then doubling to over a year, the
+longest that the simulated worlds hold."""
 KNOWN_RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""YES rates to known releases: models that know a tenth of them up to models that miss one in a hundred."""
 GUESS_RATES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
+"""YES rates to releases that are not known, closer where guessing is rare."""
 RATE_PAIRS = np.array([(k, g) for k in KNOWN_RATES for g in GUESS_RATES if k - g >= 0.1 - 1e-9])
+"""All pairs (known, guess) with an excess of at least .1: less is not told from guessing by a run's answers."""
 N_RATES = len(RATE_PAIRS)
 SHARP_PRIOR = 0.3
+"""Prior of a sharp step, chosen while looking at the simulated worlds: sharp ones keep narrow intervals and fading ones
+their coverage (docs/methods/release-probe-calibrated.md)."""
 SATURATION = 7
 """Widths away from the boundary at which F is 0 or 1 to double precision."""
 _CHUNK = 192
+"""Positions worked on at a time: 192 × 5 × 69 doubles are half a megabyte, which stays in a processor's cache."""
 
 
 def width_prior() -> Floats:
@@ -68,13 +79,19 @@ class Ledger:
     """
 
     def __init__(self, ordinals: Floats, positions: Ints | None = None) -> None:
-        self.ordinals = ordinals
-        self.positions = np.arange(1, len(ordinals)) if positions is None else positions
+        self.ordinals = ascending_numbers(ordinals)
+        self.positions = np.arange(1, len(ordinals)) if positions is None else _followed(positions, len(ordinals))
         shape = (len(self.positions), len(WIDTHS), N_RATES)
         self.before, self.after = np.zeros(shape), np.zeros(shape)
 
     def add(self, day: int, yes: float, no: float) -> None:
-        """Count `yes` YES answers and `no` others to real releases of the day with index `day`."""
+        """Count `yes` YES answers and `no` others to real releases of the day with index `day`.
+
+        Negative numbers take answers away. ValueError for a day outside the calendar, or numbers that are none.
+        """
+        if whole_number(day, "the index of a day", 0) >= len(self.ordinals):
+            raise ValueError(f"day {day} of a calendar of {len(self.ordinals)} days")
+        yes, no = real_number(yes, "YES answers"), real_number(no, "other answers")
         log_yes, log_no, _, _ = _tables()
         doubled = self.ordinals[self.positions - 1] + self.ordinals[self.positions] - 2 * self.ordinals[day]
         rows = _rows(doubled.astype(np.intp))
@@ -100,8 +117,11 @@ class Ledger:
 
         `log_decoys` is the decoys' log-likelihood for each pair of rates, shape (69,). Returns shape (P, 5, 5). The
         largest term of every position is taken out before exponentials are formed, so nothing over- or underflows
-        except cells more than 700 log units under their own position's best.
+        except cells more than 700 log units under their own position's best. ValueError for another shape or NaN.
         """
+        log_decoys = real_array(log_decoys, "the decoys' log-likelihoods")
+        if log_decoys.shape != (N_RATES,) or not np.isfinite(log_decoys).all():
+            raise ValueError(f"the decoys' log-likelihoods are {N_RATES} finite numbers, one for each pair of rates")
         top_before, top_after = self.before.max(axis=1), self.after.max(axis=1)
         weight = top_before + top_after + log_decoys
         best = weight.max(axis=1)
@@ -116,6 +136,16 @@ class Ledger:
     def _log_prior(self) -> Floats:
         gaps = self.ordinals[self.positions] - self.ordinals[self.positions - 1]
         return np.asarray(np.log(gaps / (self.ordinals[-1] - self.ordinals[0])), dtype=np.float64)
+
+
+def _followed(positions: Ints, n_days: int) -> Ints:
+    """Positions to follow; ValueError unless they ascend and lie between two days."""
+    followed = np.asarray(positions)
+    if followed.ndim != 1 or followed.dtype.kind not in "iu" or not len(followed):
+        raise ValueError("positions are whole numbers, at least one")
+    if followed[0] < 1 or followed[-1] >= n_days or (np.diff(followed) <= 0).any():
+        raise ValueError(f"positions ascend from 1 to {n_days - 1} at most")
+    return followed.astype(np.intp)
 
 
 def _scaled(table: Floats, rows: Ints, times: float) -> Floats:

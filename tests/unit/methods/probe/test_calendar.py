@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from strandline.probe import Question
-from strandline.probe.calendar import build_calendar, natural_key, synthetic_calendar
+from strandline.probe.calendar import build_calendar, synthetic_calendar
 from strandline.probe.committed_calendar import committed_calendar
 from strandline.probe.questions import (
     answer_schema,
@@ -17,6 +17,7 @@ from strandline.probe.questions import (
     question_text,
     questions_json,
 )
+from strandline.releases.versions import natural
 
 
 def row(day: str, project: str, version: str = "1.0", rank: int | None = 1, decoy: str | None = "1.9") -> dict:
@@ -53,7 +54,7 @@ def test_widely_known_projects_come_first_and_unranked_ones_last() -> None:
 
 
 def test_versions_sort_by_their_numbers() -> None:
-    assert sorted(["4.10", "4.9", "4.9-rc", "5"], key=natural_key) == ["4.9", "4.9-rc", "4.10", "5"]
+    assert sorted(["4.10", "4.9", "4.9-rc", "5"], key=natural) == ["4.9", "4.9-rc", "4.10", "5"]
 
 
 def test_broken_rows_are_named() -> None:
