@@ -24,7 +24,10 @@ from resources.warehouse.store import Warehouse
 from strandline.calibration import Recovery, Scenario, summarise
 
 SIMULATIONS = ("probe", "perplexity", "contamination", "corpus")
+"""The families: packages of ``strandline`` with a module ``simulation``."""
+
 BATCH = 20
+"""Runs that are stored together: a trade-off between commits and what an interruption loses."""
 
 
 class CalibrationConfig(dg.Config):
@@ -34,11 +37,11 @@ class CalibrationConfig(dg.Config):
     scenario's runs; seeds start at ``first_seed``, so that another one gives fresh worlds.
     """
 
-    methods: list[str] = Field(default=list(SIMULATIONS))
-    only: str = ""
-    share: float = 1.0
-    first_seed: int = 20_261_129
-    processes: int = 0
+    methods: list[str] = Field(default=list(SIMULATIONS), description=f"Families to run, of {', '.join(SIMULATIONS)}.")
+    only: str = Field(default="", description="Run only scenarios whose name contains this; empty: all.")
+    share: float = Field(default=1.0, gt=0, description="Part of each scenario's runs, at least one run.")
+    first_seed: int = Field(default=20_261_129, ge=0, description="Seed of the first run; another gives fresh worlds.")
+    processes: int = Field(default=0, ge=0, description="Processes to run in; 0: as many as there are cores.")
 
 
 @table_asset("calibration.runs", kinds={"scipy"})
@@ -50,7 +53,7 @@ def simulate_worlds(
     tasks = missing(store, config)
     context.log.info(f"{len(tasks)} runs are missing")
     for done in _in_batches(tasks, config.processes or cpu_count() or 1):
-        store.merge("calibration.runs", pl.DataFrame(done, infer_schema_length=None))
+        store.merge("calibration.runs", done)
         context.log.info(f"stored {len(done)} runs")
     return materialized("calibration.runs", new_runs=len(tasks))
 
@@ -60,8 +63,13 @@ def summarise_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult:
     """Summarise the runs of each estimator and scenario."""
     store = warehouse.open()
     runs = store.query("select * from calibration.runs order by estimator, scenario, seed")
-    rows = [_summary(*key, group) for key, group in runs.group_by(["estimator", "scenario"], maintain_order=True)]
-    store.replace("calibration.recoveries", pl.DataFrame(rows, infer_schema_length=None))
+    if runs.is_empty():
+        raise dg.Failure("there are no runs yet: materialize calibration.runs first", allow_retries=False)
+    rows = [
+        _summary(str(estimator), str(scenario), group)
+        for (estimator, scenario), group in runs.group_by(["estimator", "scenario"], maintain_order=True)
+    ]
+    store.replace("calibration.recoveries", rows)
     return materialized("calibration.recoveries", scenarios=len(rows))
 
 
@@ -78,8 +86,8 @@ def selected_families(methods: Sequence[str], only: str = "") -> list[str]:
 
 def scenarios(method: str) -> Sequence[Scenario]:
     """The planted worlds of a family."""
-    found: Sequence[Scenario] = import_module(f"strandline.{method}.simulation").scenarios()
-    return found
+    worlds: Sequence[Scenario] = import_module(f"strandline.{method}.simulation").scenarios()
+    return worlds
 
 
 def missing(store: Warehouse, config: CalibrationConfig) -> list[tuple[str, Scenario, int]]:
@@ -118,15 +126,15 @@ def _summary(estimator: str, scenario: str, group: pl.DataFrame) -> dict[str, ob
     names = list(Recovery.__dataclass_fields__)
     runs = [Recovery(**{name: row[name] for name in names}) for row in group.iter_rows(named=True)]
     has_truth = bool(group["has_truth"].all())
-    found = summarise(runs, has_truth=has_truth, found_only=True)
+    of_findings = summarise(runs, has_truth=has_truth, found_only=True)
     counts = sorted(Counter(run.status for run in runs).items(), key=lambda pair: (-pair[1], pair[0]))
     return {
         "estimator": estimator,
         "scenario": scenario,
         "seed": group["seed"].min(),
         **asdict(summarise(runs, has_truth=has_truth)),
-        "coverage80_found": found.coverage80,
-        "coverage95_found": found.coverage95,
+        "coverage80_found": of_findings.coverage80,
+        "coverage95_found": of_findings.coverage95,
         "statuses": ", ".join(f"{status} {count}" for status, count in counts),
     }
 

@@ -153,6 +153,7 @@ def _lines(points: pl.DataFrame, *, with_resource: bool = False) -> list[CurveLi
             high95=rows["high95"].to_list(),
             found=rows["found_month"][0],
             n_params=rows["n_params"][0],
+            note=rows["tokens_note"][0],
         )
         for (model, resource), rows in groups
     ]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
-import polars as pl
 
 from resources.warehouse.store import Merge, Replace, Warehouse
 from strandline.perplexity.differences import Ints
@@ -26,6 +25,10 @@ from strandline.perplexity.reference import (
 )
 
 DTYPE = "float64"
+"""What the reference's probabilities are computed in."""
+
+TOPICS_AT_ONCE = 50
+"""Topics whose texts are read together: a trade-off between memory and queries."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def words_encoder() -> Encoder:
     vocabulary: dict[str, int] = {}
 
     def ids(texts: Sequence[str], max_tokens: int) -> list[list[int]]:
-        return [found[:max_tokens] for found in word_ids(texts, vocabulary)]
+        return [words[:max_tokens] for words in word_ids(texts, vocabulary)]
 
     return Encoder("words", ids, is_own=False)
 
@@ -84,12 +87,12 @@ def ngram_reference(store: Warehouse, model: str, resource: str, encoder: Encode
     Returns:
         None for fewer than two topics: there is nothing to fit on.
     """
-    topics, texts = _standing(store, resource)
+    topics, texts = _topics_and_digest(store, resource)
     if len(topics) < 2:
         return None
     span = _span(store, model, resource, encoder)
     tokens = f"{encoder.name}-{span.length}" if span.is_context_limited else encoder.name
-    name = reference_name(resource, tokens)
+    name = _name(store, model, resource, tokens, span)
     digest = sha256(f"{NGRAM_VERSION} {tokens} {span.max_tokens} {span.bos_id} {texts}".encode()).hexdigest()[:16]
     known = _known(store, name, digest)
     if known is not None:
@@ -98,11 +101,12 @@ def ngram_reference(store: Warehouse, model: str, resource: str, encoder: Encode
     for number, block in enumerate(blocks_of(topics)):
         rows = _score_rows(name, span, _block_scores(store, resource, sorted(block), encoder, span))
         store.write(Merge("perplexity.scores", rows) if number else Replace("perplexity.scores", rows, {"model": name}))
-        n_texts += rows.height
+        n_texts += len(rows)
     return NgramReference(name, digest, n_texts, True)
 
 
-def _standing(store: Warehouse, resource: str) -> tuple[list[str], str]:
+def _topics_and_digest(store: Warehouse, resource: str) -> tuple[list[str], str]:
+    """The topics of a resource that have a text, and a digest of all their texts."""
     rows = store.query(
         "with held as (select distinct topic, text_sha256 from spans.revisions where resource = ? and status = 'ok') "
         "select topic, md5(string_agg(text_sha256, ' ' order by text_sha256)) as digest "
@@ -125,25 +129,40 @@ def _span(store: Warehouse, model: str, resource: str, encoder: Encoder) -> _Spa
     return _Span(max_tokens, bos_id, whole if ended is None else ended + 1, ended is not None)
 
 
+def _name(store: Warehouse, model: str, resource: str, tokens: str, span: _Span) -> str:
+    """The name of the scores. Where another model of the same tokenizer, but of another BOS, has them, one's own.
+
+    The BOS is the context of the first token, so that such models need references of different scores.
+    """
+    plain = reference_name(resource, tokens)
+    others = store.query(
+        "select count(*) from perplexity.reference_tests where reference = ? and model <> ? and exists "
+        "(from perplexity.scores where scores.model = reference and prefix_token is distinct from ?)",
+        [plain, model, span.bos_id],
+    ).item()
+    return reference_name(resource, f"{tokens}-prefix-{span.bos_id}") if others else plain
+
+
 def _known(store: Warehouse, name: str, digest: str) -> int | None:
-    found = store.query(
+    """The texts that stored scores of that name cover, where they were fitted on these texts and settings."""
+    n_texts = store.query(
         "select max(n_texts) as n_texts from perplexity.reference_tests where reference = ? and texts_digest = ?",
         [name, digest],
     ).item()
     held = store.query("select count(*) from perplexity.scores where model = ?", [name]).item()
-    return int(found) if found is not None and held >= found else None
+    return int(n_texts) if n_texts is not None and held >= n_texts else None
 
 
 def _block_scores(
     store: Warehouse, resource: str, topics: list[str], encoder: Encoder, span: _Span
 ) -> list[ReferenceScore]:
     documents: list[Document] = []
-    for first in range(0, len(topics), 50):
+    for first in range(0, len(topics), TOPICS_AT_ONCE):
         rows = store.query(
             "with held as (select distinct topic, text_sha256 from spans.revisions "
             "where resource = ? and status = 'ok' and list_contains(?, topic)) "
             "select topic, text_sha256, text from held join spans.texts using (text_sha256) order by all",
-            [resource, topics[first : first + 50]],
+            [resource, topics[first : first + TOPICS_AT_ONCE]],
         )
         for topic, key, ids in zip(
             rows["topic"], rows["text_sha256"], encoder.ids(rows["text"].to_list(), span.max_tokens), strict=True
@@ -152,20 +171,20 @@ def _block_scores(
     return crossfit_scores(documents, vocabulary=encoder.vocabulary) if len(topics) > 1 else []
 
 
-def _score_rows(name: str, span: _Span, scores: Sequence[ReferenceScore]) -> pl.DataFrame:
+def _score_rows(name: str, span: _Span, scores: Sequence[ReferenceScore]) -> list[dict[str, object]]:
     first = {score.key: score for score in reversed(scores)}
-    return pl.DataFrame(
+    return [
         {
             "model": name,
-            "text_sha256": list(first),
+            "text_sha256": key,
             "max_tokens": span.max_tokens,
-            "n_tokens": [score.n_tokens for score in first.values()],
-            "mean_nll": [score.mean_nll for score in first.values()],
-            "perplexity": [float(np.exp(score.mean_nll)) for score in first.values()],
+            "n_tokens": score.n_tokens,
+            "mean_nll": score.mean_nll,
+            "perplexity": float(np.exp(score.mean_nll)),
             "status": "ok",
             "dtype": DTYPE,
             "prefix_token": span.bos_id,
             "scorer_version": f"ngram-{NGRAM_VERSION}",
-        },
-        schema_overrides={"prefix_token": pl.Int64},
-    )
+        }
+        for key, score in first.items()
+    ]

@@ -1,20 +1,32 @@
 -- What people ask of scores, curves and cutoffs.
 
 -- A row is a version of a document (any status) with its score under the model, NULL where there is none. Within a
--- resource all scores are in one number format, the one in which most of its texts are scored. Texts of which the same
+-- resource all scores are made in one way: in one number format, under one set of weights and one version of the scoring
+-- code, that of most of its texts, and none of them is cut by a shorter context than others. Texts of which the same
 -- tokens were scored have the same score to the last bit, whichever batch they were computed in.
 create or replace macro perplexity.versions_of(model_name) as table
-with held as (
+with scored as (
+    select
+        *,
+        coalesce(weights_digest, '') || ' ' || scorer_version as made_by,
+        max(n_tokens) over (partition by max_tokens, dtype, weights_digest, scorer_version) as longest
+    from perplexity.scores
+    where model = model_name and status = 'ok'
+),
+held as (
     select
         text_sha256,
         max_tokens,
         dtype,
+        made_by,
         token_digest,
+        n_tokens,
+        is_context_limited,
         first_value(mean_nll) over (
-            partition by max_tokens, dtype, coalesce(token_digest, text_sha256) order by text_sha256
+            partition by max_tokens, dtype, made_by, coalesce(token_digest, text_sha256) order by text_sha256
         ) as mean_nll
-    from perplexity.scores
-    where model = model_name and status = 'ok'
+    from scored
+    where not coalesce(is_context_limited, false) or n_tokens = longest
 ),
 documents as (
     select
@@ -28,11 +40,11 @@ documents as (
     join spans.resources using (resource)
 ),
 formats as (
-    select resource, dtype
+    select resource, dtype, made_by
     from (select distinct resource, text_sha256, max_tokens from documents) as texts
     join held using (text_sha256, max_tokens)
-    group by resource, dtype
-    qualify row_number() over (partition by resource order by count(*) desc, dtype) = 1
+    group by resource, dtype, made_by
+    qualify row_number() over (partition by resource order by count(*) desc, dtype, made_by) = 1
 )
 select
     documents.resource,
@@ -41,13 +53,23 @@ select
     documents.month,
     documents.text_sha256,
     held.mean_nll,
-    held.token_digest
+    held.token_digest,
+    documents.max_tokens,
+    held.n_tokens,
+    held.is_context_limited,
+    held.dtype
 from documents
 left join formats using (resource)
 left join held
     on held.text_sha256 = documents.text_sha256
     and held.max_tokens = documents.max_tokens
-    and held.dtype = formats.dtype;
+    and held.dtype = formats.dtype
+    and held.made_by = formats.made_by;
+
+-- That fewer tokens of each text were scored than asked for, as people read it; NULL where they were not.
+create or replace macro perplexity.tokens_note(max_tokens, context_tokens) as
+    case when context_tokens < max_tokens then 'only the first ' || context_tokens || ' of ' || max_tokens
+        || ' tokens were scored: the model''s context ends there' end;
 
 -- A row is a model and a resource: the reported effective cutoff beside what is advertised, with a warning where the
 -- resource is older than every valid claim even at the upper end of its 95 % interval.
@@ -91,7 +113,8 @@ select
     end as warning,
     estimator,
     reference,
-    reason
+    reason,
+    perplexity.tokens_note(max_tokens, context_tokens) as tokens_note
 from compared;
 
 -- A row is a warning for users of a model: a resource is known in an older state than advertised.
@@ -219,12 +242,14 @@ select
     coalesce(lineages.is_closed, false) as is_closed,
     coalesce(lineages.lineage, 'training mix not recorded') as lineage,
     lineages.corpora,
-    cutoffs.month as found_month
+    cutoffs.month as found_month,
+    perplexity.tokens_note(curves.max_tokens, curves.context_tokens) as tokens_note
 from perplexity.monthly_curves as curves
 join spans.resources as resources using (resource)
 left join perplexity.model_lineages as lineages using (model)
 left join perplexity.effective_cutoffs as cutoffs
-    on cutoffs.model = curves.model and cutoffs.resource = curves.resource and cutoffs.is_default;
+    on cutoffs.model = curves.model and cutoffs.resource = curves.resource and cutoffs.is_default
+where curves.status is distinct from 'missing';
 
 comment on view perplexity.advertised_and_effective is 'the reported effective cutoff of each model and resource beside what is advertised, with a warning where it is older';
 comment on view perplexity.warnings is 'resources that a model knows in an older state than advertised';

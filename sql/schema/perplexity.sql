@@ -72,11 +72,19 @@ create table perplexity.monthly_curves (
     relative_perplexity double,
     low95 double,
     high95 double,
+    status text,
+    reason text,
+    dtype text,
+    max_tokens integer,
+    context_tokens integer,
+    complete_cases boolean,
     primary key (model, resource, month),
     check (n_documents >= 0),
     check (n_excluded >= 0),
     check (relative_perplexity between 0 and 1),
-    check (high95 >= low95)
+    check (high95 >= low95),
+    check (status is null or (status = 'ok') = (relative_perplexity is not null)),
+    check (status is null or (status = 'ok') = (reason is null))
 );
 comment on table perplexity.monthly_curves is 'a point of a curve';
 comment on column perplexity.monthly_curves.model is 'the model, as users write it';
@@ -88,6 +96,12 @@ comment on column perplexity.monthly_curves.mean_perplexity is 'mean of perplexi
 comment on column perplexity.monthly_curves.relative_perplexity is 'min-max over months; NULL where the range is zero';
 comment on column perplexity.monthly_curves.low95 is 'lower end of the band of the relative curve; may be below 0';
 comment on column perplexity.monthly_curves.high95 is 'upper end of the band of the relative curve; may be above 1';
+comment on column perplexity.monthly_curves.status is 'ok; empty month; constant curve; missing: no month of the resource has a value';
+comment on column perplexity.monthly_curves.reason is 'one plain sentence when there is no relative value';
+comment on column perplexity.monthly_curves.dtype is 'number format of the scores';
+comment on column perplexity.monthly_curves.max_tokens is 'tokens asked for of each text';
+comment on column perplexity.monthly_curves.context_tokens is 'tokens scored at most, where the model''s context ended before max_tokens did';
+comment on column perplexity.monthly_curves.complete_cases is 'panels: whether topics that lack any month were left out';
 
 create table perplexity.reference_tests (
     model text not null,
@@ -106,7 +120,9 @@ create table perplexity.reference_tests (
     high95 date,
     primary key (model, resource, reference),
     check (kind in ('ngram', 'model')),
-    check (rank >= 1)
+    check (rank >= 1),
+    check (status = 'found' or (month is null and low95 is null and high95 is null)),
+    check (not is_usable or status <> 'found')
 );
 comment on table perplexity.reference_tests is 'a reference of a model on a resource, itself tested for a cutoff';
 comment on column perplexity.reference_tests.model is 'the model whose scores it is subtracted from';
@@ -143,8 +159,10 @@ create table perplexity.effective_cutoffs (
     first_month date,
     last_month date,
     is_default boolean not null,
+    dtype text,
+    max_tokens integer,
+    context_tokens integer,
     primary key (model, resource, estimator, reference),
-    check (estimator in ('trimmed95_minmax', 'panel', 'panel_noref', 'rise')),
     check (p_flat between 0 and 1),
     check ((status = 'found') = (month is not null)),
     check (status = 'found' or reason is not null),
@@ -169,6 +187,9 @@ comment on column perplexity.effective_cutoffs.second_month is 'the other dip, w
 comment on column perplexity.effective_cutoffs.first_month is 'first month of the range';
 comment on column perplexity.effective_cutoffs.last_month is 'last month of the range';
 comment on column perplexity.effective_cutoffs.is_default is 'the one row to report for a model and a resource';
+comment on column perplexity.effective_cutoffs.dtype is 'number format of the model''s scores';
+comment on column perplexity.effective_cutoffs.max_tokens is 'tokens asked for of each text';
+comment on column perplexity.effective_cutoffs.context_tokens is 'tokens scored at most, where the model''s context ended before max_tokens did';
 
 create table perplexity.topic_cutoffs (
     model text not null,
@@ -189,6 +210,7 @@ create table perplexity.topic_cutoffs (
     check (p_value between 0 and 1),
     check (q_value between 0 and 1),
     check ((status = 'found') = (month is not null)),
+    check (status = 'found' or reason is not null),
     check (low95 <= low80 and low80 <= high80 and high80 <= high95)
 );
 comment on table perplexity.topic_cutoffs is 'the effective cutoff of one topic';

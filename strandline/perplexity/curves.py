@@ -4,7 +4,7 @@ The monthly value is the mean of perplexities (not of log-likelihoods) after cut
 tail; the relative curve is its min-max over months, because raw perplexities do not compare across tokenizers. The
 lowest month carries NO claim about memory: months in which many documents change together move the whole curve, and a
 bootstrap over topics cannot see them (on planted worlds its 95 % interval covers in 42–78 % of cases). What does NOT
-belong here: estimators that make a claim (``panel``, ``noref``, ``rise``).
+belong here: estimators that make a claim (``panel_with_reference``, ``panel_without_reference``, ``rise``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from strandline.perplexity.differences import Floats, Ints
+from strandline.numeric_input import real_array, real_number, whole_number
+from strandline.perplexity.differences import LARGEST_LOGARITHM, Floats, Ints
 from strandline.perplexity.random_streams import uniforms
 
 TRIM = 0.025
+"""Cut from each tail of a month: the paper averages the middle 95 %."""
+
 BAND = (0.025, 0.975)
+"""Quantiles of a 95 % band."""
+
+SAME = 1e-12
+"""Relative difference of months that are one value: some 5,000 roundings of a float64, far under any edit's effect."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +56,37 @@ class LowestMonth:
     curve: Floats
 
 
-def trimmed_mean(values: Floats, trim: float = TRIM) -> Floats:
-    """Mean over the first axis after cutting floor(trim x n) of the lowest and of the highest values."""
-    cut = int(trim * len(values) + 1e-9)
+def trimmed_mean(values: ArrayLike, trim: float = TRIM) -> Floats:
+    """Mean over the first axis after cutting floor(trim x n) of the lowest and of the highest values.
+
+    Raises:
+        ValueError: for no values, or a share that is not from 0 up to (not including) a half.
+    """
+    rows = real_array(values, "values")
+    if not 0 <= real_number(trim, "trim") < 0.5:
+        raise ValueError(f"trim lies between 0 and 0.5, got {trim}")
+    if rows.ndim == 0 or len(rows) == 0:
+        raise ValueError("needs at least one value to average")
+    cut = int(trim * len(rows) + 1e-9)
     if cut == 0:
-        return np.asarray(values.mean(axis=0))
-    return np.asarray(np.partition(values, (cut, len(values) - cut - 1), axis=0)[cut : len(values) - cut].mean(axis=0))
+        return np.asarray(rows.mean(axis=0))
+    return np.asarray(np.partition(rows, (cut, len(rows) - cut - 1), axis=0)[cut : len(rows) - cut].mean(axis=0))
 
 
-def relative_curve(curve: Floats) -> Floats:
+def is_constant(curve: ArrayLike) -> bool:
+    """Whether the known months of a curve hold one value: then none of them is the lowest."""
+    values = real_array(curve, "curve")
+    known = values[np.isfinite(values)]
+    return bool(known.size > 0 and np.ptp(known) <= SAME * np.max(np.abs(known)))
+
+
+def relative_curve(curve: ArrayLike) -> Floats:
     """Min-max over months; NaN throughout where the range is zero or nothing is known."""
-    known = curve[np.isfinite(curve)]
-    if known.size == 0 or np.ptp(known) <= 0:
-        return np.full(len(curve), np.nan)
-    return np.asarray((curve - known.min()) / np.ptp(known))
+    values = real_array(curve, "curve")
+    known = values[np.isfinite(values)]
+    if known.size == 0 or is_constant(values):
+        return np.full(len(values), np.nan)
+    return np.asarray((values - known.min()) / np.ptp(known))
 
 
 def panel_curve(
@@ -77,8 +101,9 @@ def panel_curve(
         seed, replicates: of the bootstrap over topics behind the band.
 
     Raises:
-        ValueError: for a matrix that is not two-dimensional.
+        ValueError: for a matrix that is not two-dimensional, and fewer than one replicate.
     """
+    whole_number(replicates, "replicates", 1)
     values = np.exp(_matrix(mean_nll))
     scored = np.isfinite(values)
     kept = np.all(scored, axis=1) if complete_cases else np.any(scored, axis=1)
@@ -91,7 +116,8 @@ def panel_curve(
 
 def bucket_curve(buckets: Sequence[ArrayLike], *, seed: int = 1, replicates: int = 200) -> MonthlyCurve:
     """The curve of one resource whose months hold different documents: one array of mean_nll a month."""
-    values = [np.exp(np.asarray(bucket, dtype=np.float64)) for bucket in buckets]
+    whole_number(replicates, "replicates", 1)
+    values = [np.exp(_bounded(real_array(bucket, "mean_nll").ravel())) for bucket in buckets]
     finite = [bucket[np.isfinite(bucket)] for bucket in values]
     boots = np.full((replicates, len(finite)), np.nan)
     for month, bucket in enumerate(finite):
@@ -109,8 +135,9 @@ def lowest_month(mean_nll: ArrayLike, *, seed: int = 1, replicates: int = 300) -
     """``trimmed95_minmax``: the first lowest month of the trimmed curve of a complete panel.
 
     Raises:
-        ValueError: for missing or infinite values and for an empty panel.
+        ValueError: for missing or infinite values, an empty panel, and fewer than one replicate.
     """
+    whole_number(replicates, "replicates", 1)
     values = np.exp(_matrix(mean_nll))
     if values.size == 0 or not np.all(np.isfinite(values)):
         raise ValueError("needs a complete, finite panel")
@@ -123,10 +150,15 @@ def lowest_month(mean_nll: ArrayLike, *, seed: int = 1, replicates: int = 300) -
 
 
 def _matrix(mean_nll: ArrayLike) -> Floats:
-    matrix = np.asarray(mean_nll, dtype=np.float64)
+    matrix = real_array(mean_nll, "mean_nll")
     if matrix.ndim != 2:
         raise ValueError(f"needs topics by months, got {matrix.ndim} dimension(s)")
-    return np.where(np.abs(matrix) < 700, matrix, np.nan)
+    return _bounded(matrix)
+
+
+def _bounded(values: Floats) -> Floats:
+    """NaN in place of what has no perplexity that a float can hold."""
+    return np.where(np.abs(values) < LARGEST_LOGARITHM, values, np.nan)
 
 
 def _column_means(values: Floats) -> Floats:

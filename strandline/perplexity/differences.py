@@ -1,7 +1,7 @@
 """The centred curve of a panel and its monthly steps: what the panel estimators share.
 
 A panel is a matrix of mean negative log-likelihoods (nats per token), one row a topic and one column a month. What does
-NOT belong here: intervals, tests and statuses (see ``panel`` and ``noref``).
+NOT belong here: intervals, tests and statuses (see ``panel_with_reference`` and ``panel_without_reference``).
 """
 
 from __future__ import annotations
@@ -11,10 +11,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strandline.numeric_input import real_array, whole_number
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NORMAL_MAD = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation: 1 / Phi^-1(3/4)."""
+
 WINSOR = (0.025, 0.975)
+"""Where a month is clipped over topics: the share that the paper trims, clipped and not cut so that every topic
+keeps its place in every month."""
+
+LARGEST_LOGARITHM = 700.0
+"""exp() of more is beyond the largest float64, exp(709.78)."""
+
+LARGEST_VALUE = 1e100
+"""Values whose squares, added up, still are floats."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,7 @@ def check_panel(target: ArrayLike, reference: ArrayLike | None, min_topics: int,
         ValueError: where a matrix is not two-dimensional, shapes differ, a value is missing or infinite, or there are
             too few topics or months. Months or topics with gaps are for the caller to leave out beforehand.
     """
-    panel = np.asarray(target, dtype=np.float64)
+    panel = real_array(target, "target scores")
     if panel.ndim != 2:
         raise ValueError(f"a panel is topics by months, got {panel.ndim} dimension(s)")
     if panel.shape[0] < min_topics or panel.shape[1] < min_months:
@@ -71,11 +83,12 @@ def check_panel(target: ArrayLike, reference: ArrayLike | None, min_topics: int,
             f"needs {min_topics} topics and {min_months} months, got {panel.shape[0]} and {panel.shape[1]}"
         )
     if reference is not None:
-        other = np.asarray(reference, dtype=np.float64)
+        other = real_array(reference, "reference scores")
         if other.shape != panel.shape:
             raise ValueError(f"the reference is {other.shape} and the target {panel.shape}")
-        panel = panel - other
-    if not np.all(np.isfinite(panel)) or np.max(np.abs(panel)) > 1e100:
+        with np.errstate(invalid="ignore", over="ignore"):
+            panel = panel - other
+    if not np.all(np.isfinite(panel)) or np.max(np.abs(panel)) > LARGEST_VALUE:
         raise ValueError("a panel must be finite: leave out topics with missing or non-finite months")
     return panel
 
@@ -107,7 +120,8 @@ def winsorised(panel: Floats) -> Floats:
 
 
 def running_median(series: Floats, window: int) -> Floats:
-    """Median over a centred window, which is cut at the ends."""
+    """Median over a centred window of at least one value, which is cut at the ends."""
+    whole_number(window, "window", 1)
     half = window // 2
     return np.array([np.median(series[max(0, m - half) : m + half + 1]) for m in range(len(series))])
 

@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LEGEND_WIDTH = 34
+"""Characters of a line beside a picture: about the width of a model's name."""
+
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#444444")
+"""Okabe and Ito's colours, which colour-blind readers can tell apart, and two more that keep apart from them."""
+
 BARS = "#D9D9D9"
 INK, FAINT = "#222222", "#777777"
+"""Greys for bars behind curves, for text, and for what stands back."""
+
 MONTH_GAP_DAYS = 45
+"""Half of the days between two months over which a line is drawn: a single missing month is bridged, two are a gap."""
+
 NO_VERDICT = "a drop or a valley is no cutoff by itself, for the texts change too: see perplexity.effective_cutoffs"
 
 
@@ -25,7 +34,8 @@ NO_VERDICT = "a drop or a valley is no cutoff by itself, for the texts change to
 class CurveLine:
     """One model on one resource. Values may be None where a month has none; bands are 95 %, on the curve's scale.
 
-    ``found`` is the month that an estimator found, if any; ``n_params`` orders size suites.
+    ``found`` is the month that an estimator found, if any; ``n_params`` orders size suites. ``note`` is said beside the
+    label, such as that only a part of the tokens was scored.
     """
 
     label: str
@@ -35,6 +45,7 @@ class CurveLine:
     high95: Sequence[float | None]
     found: date | None = None
     n_params: int | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +212,7 @@ def _figure(rows: int, width: float, height: float) -> tuple[Figure, list[Any]]:
 def _line(axis: Any, line: CurveLine, color: Any, style: str) -> None:
     for number, run in enumerate(_runs(line.months, line.values)):
         months = [line.months[i] for i in run]
-        label = line.label if number == 0 else None
+        label = _labelled(line) if number == 0 else None
         axis.plot(months, [line.values[i] for i in run], style, color=color, lw=1.5, label=label, zorder=3)
         band = [i for i in run if line.low95[i] is not None and line.high95[i] is not None]
         if len(band) > 1:
@@ -211,6 +222,13 @@ def _line(axis: Any, line: CurveLine, color: Any, style: str) -> None:
         value = line.values[list(line.months).index(line.found)]
         if value is not None:
             axis.plot([line.found], [value], "v", color=color, ms=9, mec="white", zorder=4)
+
+
+def _labelled(line: CurveLine) -> str:
+    """The label with its note below, in lines that a legend holds."""
+    from textwrap import fill
+
+    return line.label if line.note is None else f"{line.label}\n{fill(line.note, LEGEND_WIDTH)}"
 
 
 def _runs(months: Sequence[date], values: Sequence[float | None]) -> list[list[int]]:

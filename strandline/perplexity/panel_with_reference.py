@@ -1,10 +1,10 @@
-"""PANEL-DEFAULT: the effective cutoff of a panel whose texts were also scored by a reference model.
+"""``panel``: the effective cutoff of a panel whose texts were also scored by a reference model.
 
 Claim: the month in which the target's *memory* of the resource is largest, with an interval, and only where a valley
 stands out of what chance and common text changes make. The difference target minus reference takes out text that
 became easier or harder for every model. What it cannot show: a cutoff outside the months that were scored (``edge-…``
 means "lowest at the end of the range" and nothing more), or anything at all where the reference has a cutoff of its own
-inside the range. What does NOT belong here: estimates without a reference that claim memory (``noref``).
+inside the range. What does NOT belong here: estimates without a reference that claim memory.
 
 Tested by `tests/unit/methods/perplexity/test_panel_with_reference.py`:
 golden values, level on flat and monotone worlds, power, fuzzing.
@@ -18,6 +18,7 @@ from math import ceil, floor, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from strandline.numeric_input import whole_number
 from strandline.perplexity.differences import (
     CentredCurve,
     Floats,
@@ -30,8 +31,35 @@ from strandline.perplexity.differences import (
 from strandline.perplexity.random_streams import uniforms
 
 MIN_TOPICS, MIN_MONTHS = 20, 12
+"""The smallest panel that was simulated has 20 topics (coverage holds, power is .07); under a year of months a trend
+cannot be told from one flank of a valley."""
+
 TAILS80, TAILS95 = (0.06, 0.94), (0.015, 0.985)
+"""Bootstrap quantiles of the intervals, widened on purpose from .10 and .025 until simulated worlds were covered."""
+
 ALPHA = 0.05
+"""Level of both tests of flatness; at it no simulated world without a valley was dated (0 of 900)."""
+
+SHOCK, SHOCK_ALONE = 0.5, 1.0
+"""Share of the common steps that the intervals let stand for chance: a reference takes most of them out, and half of
+what is left covered in simulation; without one all of them count."""
+
+AT_AN_END = 0.05
+"""Share of the range, at least two months, that counts as its end."""
+
+MOST_AT_END, CLEARLY_AT_END = 0.5, 0.8
+"""Share of the bootstrap curves that are lowest at an end, for an edge status with and without a valley by the test."""
+
+APART = 6
+"""Months between two dips that are told apart: a judgement, half a year."""
+
+SHARE_FAR, SHARE_DIP = 0.08, 0.05
+"""Shares of the bootstrap curves that fall far from the lowest month, and into one dip of five months, before it is
+called a second one; tuned on simulated worlds with two equal dumps."""
+
+WIDEST80, WIDEST95 = (6, 3), (9, 2)
+"""Widest intervals that name a month: so many months, or the range over so much, whichever is more. A judgement: an
+80 % interval of a third of the range says little."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +113,10 @@ def panel_cutoff(
     Raises:
         ValueError: for missing or infinite values, unequal shapes, and too few topics, months or replicates.
     """
-    if replicates < 20:
-        raise ValueError(f"needs at least 20 replicates, got {replicates}")
-    panel = centred_curve(check_panel(target, reference, max(min_topics, 2), max(min_months, 3)))
-    shock = 1.0 if reference is None else 0.5
+    whole_number(replicates, "replicates", 20)
+    fewest = max(whole_number(min_topics, "min_topics", 0), 2), max(whole_number(min_months, "min_months", 0), 3)
+    panel = centred_curve(check_panel(target, reference, *fewest))
+    shock = SHOCK_ALONE if reference is None else SHOCK
     curves = bootstrap_curves(panel, shock, seed, replicates)
     month = int(np.argmin(panel.curve))
     lowest = first_lowest(curves)
@@ -173,15 +201,15 @@ def second_valley(curve: Floats, curves: Floats, lowest: Ints, month: int) -> in
 
     The ridge between the dips must stand above both in 90 % of the bootstrap curves.
     """
-    far = lowest[np.abs(lowest - month) >= 6]
-    if len(far) < 0.08 * len(lowest):
+    far = lowest[np.abs(lowest - month) >= APART]
+    if len(far) < SHARE_FAR * len(lowest):
         return None
     counts = np.bincount(far, minlength=len(curve))
     nearby = np.convolve(counts, np.ones(5, dtype=np.int64), mode="same")
     other = int(np.argmax(nearby))
     first, last = sorted((month, other))
     ridge = first + int(np.argmax(curve[first : last + 1]))
-    if nearby[other] < 0.05 * len(lowest) or not first < ridge < last:
+    if nearby[other] < SHARE_DIP * len(lowest) or not first < ridge < last:
         return None
     height = curves[:, ridge] - np.maximum(curves[:, month], curves[:, other])
     return other if np.quantile(height, 0.1) > 0 else None
@@ -190,7 +218,8 @@ def second_valley(curve: Floats, curves: Floats, lowest: Ints, month: int) -> in
 def widths_too_large(n_months: int, interval80: tuple[int, int], interval95: tuple[int, int]) -> bool:
     """Whether intervals are too wide to name a month: over a third (80 %) or half (95 %) of the range."""
     width80, width95 = (high - low + 1 for low, high in (interval80, interval95))
-    return width80 > max(6, n_months / 3) or width95 > max(9, n_months / 2)
+    too_wide80 = width80 > max(WIDEST80[0], n_months / WIDEST80[1])
+    return too_wide80 or width95 > max(WIDEST95[0], n_months / WIDEST95[1])
 
 
 def _interval(starts: Ints, ends: Ints, tails: tuple[float, float], block: tuple[int, int]) -> tuple[int, int]:
@@ -213,15 +242,18 @@ def _status(
     p_range: float,
     second: int | None,
 ) -> str:
-    edge = max(2, round(0.05 * n_months))
+    """The first rule that applies; ``lowest`` are the lowest months of the bootstrap curves."""
+    edge = max(2, round(AT_AN_END * n_months))
     at_left, at_right = float(np.mean(lowest < edge)), float(np.mean(lowest >= n_months - edge))
     if p_flat > ALPHA:
         if p_range > ALPHA:
             return "flat"
-        return "edge-left" if at_left >= 0.8 else "edge-right" if at_right >= 0.8 else "inconclusive"
-    if interval95[0] == 0 and at_left >= 0.5:
+        if at_left >= CLEARLY_AT_END:
+            return "edge-left"
+        return "edge-right" if at_right >= CLEARLY_AT_END else "inconclusive"
+    if interval95[0] == 0 and at_left >= MOST_AT_END:
         return "edge-left"
-    if interval95[1] == n_months - 1 and at_right >= 0.5:
+    if interval95[1] == n_months - 1 and at_right >= MOST_AT_END:
         return "edge-right"
     if second is not None:
         return "two-valley"

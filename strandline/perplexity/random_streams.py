@@ -11,7 +11,11 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from strandline.numeric_input import whole_number
+
 GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 over the golden ratio, made odd: the step of splitmix64 (Steele, Lea and Flood 2014)."""
+
 _MASK = (1 << 64) - 1
 
 
@@ -31,10 +35,10 @@ def uniforms(seed: int, stream: int, shape: tuple[int, ...]) -> NDArray[np.float
     separate; the caller names them (1 for topics, 2 for shock sizes, …).
 
     Raises:
-        ValueError: for a negative seed or stream.
+        ValueError: for a seed, a stream or a length that is negative or no whole number.
     """
-    if seed < 0 or stream < 0:
-        raise ValueError(f"seed and stream must not be negative, got {seed} and {stream}")
+    seed, stream = whole_number(seed, "seed", 0), whole_number(stream, "stream", 0)
+    shape = tuple(whole_number(length, "a length", 0) for length in shape)
     start = np.array([(seed * 1_000_003 + stream) & _MASK], dtype=np.uint64)
     base = splitmix64(start)[0]
     with np.errstate(over="ignore"):

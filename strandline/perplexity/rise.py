@@ -1,11 +1,11 @@
-"""RISE-DEFAULT: the effective cutoff of an unpaired resource, such as news, from where its perplexity starts to rise.
+"""``rise``: the effective cutoff of an unpaired resource, such as news, from where its perplexity starts to rise.
 
 Buckets hold different documents each month, so there is no valley to find: articles after the cutoff are unknown, and
 the monthly mean rises. Claim: the last month before that rise, with a posterior over months and over lengths from a
 step to four years, against a linear trend with autocorrelated noise. What it cannot show: a random walk in the mix of
 topics and a smooth convex curve are called a rise in up to 40 % of cases (``found`` in up to 9 %, and then wrong);
 nothing can be found in the last two months. Subtract a reference model's scores of the same articles where there are
-any. What does NOT belong here: panels of versions of the same documents (``panel``, ``noref``).
+any. What does NOT belong here: panels of versions of the same documents (``panel_with_reference``).
 
 Tested by tests/unit/methods/perplexity/test_rise.py: golden values, level on autocorrelated trends, power, fuzzing.
 """
@@ -18,13 +18,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, stdtr
 
-from strandline.perplexity.differences import Floats, Ints
+from strandline.numeric_input import real_array, whole_number
+from strandline.perplexity.differences import LARGEST_VALUE, Floats, Ints
 from strandline.perplexity.random_streams import uniforms
 
 MIN_MONTHS = 24
+"""The shortest series that was simulated: two years."""
+
 FIRST_RISE = 4
+"""The first month that may be the first risen one: fewer before it do not show a trend."""
+
 LENGTHS = (1, 3, 6, 12, 24, 48)
+"""Months that a rise takes, from a step to four years; about a factor of two apart."""
+
 ALPHA, ALPHA_FOUND = 0.05, 0.01
+"""Levels at which there is a rise, and a dated one. At the second, .09 of random walks and .05 of smooth convex curves
+were dated in simulation; at the first, .26 and .33."""
+
+MOST_AT_END = 0.3
+"""Posterior share of the two months at an end from which a rise lies there; tuned in simulation."""
+
+WIDEST = (8, 3)
+"""The widest 80 % interval that names a month: so many months, or the range over so much, whichever is more."""
 
 
 @dataclass(frozen=True)
@@ -168,13 +183,12 @@ def rise_weights(y: Floats, rises: Floats, phi: float) -> tuple[Floats, Floats, 
 
 
 def _checked(series: ArrayLike, replicates: int) -> Floats:
-    y = np.asarray(series, dtype=np.float64)
+    y = real_array(series, "series")
     if y.ndim != 1 or len(y) < MIN_MONTHS:
         raise ValueError(f"needs one value a month for at least {MIN_MONTHS} months, got shape {y.shape}")
-    if not np.all(np.isfinite(y)) or np.max(np.abs(y)) > 1e100:
+    if not np.all(np.isfinite(y)) or np.max(np.abs(y)) > LARGEST_VALUE:
         raise ValueError("a series must be finite: months without documents are for the caller to refuse")
-    if replicates < 20:
-        raise ValueError(f"needs at least 20 replicates, got {replicates}")
+    whole_number(replicates, "replicates", 20)
     return np.asarray(y - y.mean())
 
 
@@ -212,11 +226,12 @@ def _status(
     p_flat: float,
     versus_curve: float,
 ) -> str:
+    """The first rule that applies; ``posterior`` is over ``positions``, the months that may be the first risen."""
     if p_flat > ALPHA:
         return "no-rise"
-    if risen95[1] >= months - 3 and posterior[-2:].sum() > 0.3:
+    if risen95[1] >= months - 3 and posterior[-2:].sum() > MOST_AT_END:
         return "edge-right"
-    if risen95[0] <= positions[0] and posterior[:2].sum() > 0.3:
+    if risen95[0] <= positions[0] and posterior[:2].sum() > MOST_AT_END:
         return "edge-left"
-    too_wide = risen80[1] - risen80[0] + 1 > max(8, months / 3)
+    too_wide = risen80[1] - risen80[0] + 1 > max(WIDEST[0], months / WIDEST[1])
     return "inconclusive" if p_flat > ALPHA_FOUND or versus_curve < 1 or too_wide else "found"

@@ -1,18 +1,20 @@
-"""From rows of scores to matrices: topics by months, complete or not, paired with a reference.
+"""From rows of scores to matrices: one resource under one model, and its panel of topics by months or its buckets.
 
 What does NOT belong here: estimators, and the reading of tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from strandline.perplexity.differences import Floats
+from strandline.perplexity.differences import LARGEST_LOGARITHM, Floats
+from strandline.spans.months import month_range
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Panel:
     values: Floats
 
     def complete(self) -> Panel:
-        """The panel without topics that lack any month."""
-        keep = np.all(np.isfinite(self.values), axis=1)
+        """The panel without topics that lack any month, or whose perplexity in any is beyond the largest float."""
+        keep = np.all(np.abs(self.values) < LARGEST_LOGARITHM, axis=1)
         return self._rows(np.flatnonzero(keep).tolist())
 
     def paired(self, other: Panel) -> tuple[Panel, Panel]:
@@ -43,6 +45,66 @@ class Panel:
 
     def _rows(self, rows: Sequence[int]) -> Panel:
         return Panel(tuple(self.topics[row] for row in rows), self.months, self.values[list(rows)])
+
+
+@dataclass(frozen=True)
+class ScoredResource:
+    """One resource under one model or reference: its name, kind, months in order, and its versions with their scores.
+
+    ``versions`` has the columns of ``perplexity.versions_of``, one row a version whatever its status; values that are
+    NULL or not finite are missing. Its matrices are made once.
+    """
+
+    name: str
+    kind: str
+    months: tuple[date, ...]
+    versions: pl.DataFrame
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether the months hold the same documents."""
+        return self.kind == "panel"
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any version has a score."""
+        return self.versions["mean_nll"].null_count() < self.versions.height
+
+    @cached_property
+    def panel(self) -> Panel:
+        """Topics by months."""
+        return panel_of(self.versions, self.months)
+
+    @cached_property
+    def complete(self) -> Panel:
+        """The topics that have a score in every month."""
+        return self.panel.complete()
+
+    @cached_property
+    def buckets(self) -> list[Floats]:
+        """Each month's documents."""
+        return buckets_of(self.versions, self.months)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """How its texts were scored: the number format, the limit in tokens, and the tokens that were scored at most
+        where the model's context ended before the limit did."""
+        cut = self.versions.filter(_column(self.versions, "is_context_limited").fill_null(False))
+        return {
+            "dtype": _first(self.versions, "dtype"),
+            "max_tokens": _first(self.versions, "max_tokens"),
+            "context_tokens": cut["n_tokens"].max() if cut.height and "n_tokens" in cut.columns else None,
+        }
+
+    def under(self, versions: pl.DataFrame) -> ScoredResource:
+        """The same resource and months with the scores that another model gave, out of a frame of any resources."""
+        return ScoredResource(self.name, self.kind, self.months, versions.filter(pl.col("resource") == self.name))
+
+
+def resources_of(versions: pl.DataFrame) -> Iterator[ScoredResource]:
+    """The resources in a frame of versions, in its order, those without any score among them."""
+    for (name, kind), group in versions.group_by(["resource", "kind"], maintain_order=True):
+        yield ScoredResource(str(name), str(kind), _months(str(kind), group["month"]), group)
 
 
 def panel_of(scores: pl.DataFrame, months: Sequence[date] | None = None) -> Panel:
@@ -68,7 +130,25 @@ def panel_of(scores: pl.DataFrame, months: Sequence[date] | None = None) -> Pane
 
 
 def buckets_of(scores: pl.DataFrame, months: Sequence[date]) -> list[Floats]:
-    """The scores of each month's documents, for resources whose months hold different documents."""
-    kept = scores.drop_nulls("mean_nll").sort("month", "topic")
+    """The scores of each month's documents, for resources whose months hold different documents.
+
+    A document without a score, or with one that is not finite, is left out.
+    """
+    kept = scores.filter(pl.col("mean_nll").is_finite().fill_null(False)).sort("month", "topic")
     by_month = {key[0]: frame["mean_nll"].to_numpy() for key, frame in kept.group_by("month", maintain_order=True)}
     return [np.asarray(by_month.get(month, np.zeros(0)), dtype=np.float64) for month in months]
+
+
+def _months(kind: str, held: pl.Series) -> tuple[date, ...]:
+    """The months of the range. In an unpaired resource a month without any document counts: it is a gap in a series."""
+    months = tuple(held.unique().sort())
+    return month_range(months[0], months[-1]) if kind == "unpaired" else months
+
+
+def _column(frame: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.Boolean)
+
+
+def _first(frame: pl.DataFrame, name: str) -> object:
+    values = frame[name].drop_nulls().to_list() if name in frame.columns else []
+    return values[0] if values else None

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import dagster as dg
-import polars as pl
 import pytest
 
 from assets.calibration import summarise_recoveries
@@ -28,7 +27,7 @@ def test_a_summary_tells_coverage_of_all_runs_and_of_findings_and_counts_refusal
     dump = [run("dump", 3, 5.0, 5.0, 1.0, "found"), run("dump", 4, 5.0, 9.0, 1.0, "found")]
     dump += [run("dump", seed, 5.0, 20.0, 20.0, "flat") for seed in (5, 6)]
     none = [run("none", 3, None, 5.0, 1.0, "flat"), run("none", 4, None, 5.0, 1.0, "found")]
-    store.merge("calibration.runs", pl.DataFrame(dump + none, infer_schema_length=None))
+    store.merge("calibration.runs", dump + none)
     assert dg.materialize([summarise_recoveries], resources={"warehouse": warehouse}).success
     with_truth, without = store.query("select * from calibration.recoveries order by scenario").rows(named=True)
     assert (with_truth["n_runs"], with_truth["n_found"], with_truth["seed"]) == (4, 2, 3)
@@ -40,3 +39,8 @@ def test_a_summary_tells_coverage_of_all_runs_and_of_findings_and_counts_refusal
     assert with_truth["statuses"] == "flat 2, found 2"
     assert (without["false_findings"], without["coverage95"], without["coverage95_found"]) == (1, None, None)
     assert without["statuses"] == "flat 1, found 1"
+
+
+def test_recoveries_before_any_run_say_that_there_are_none(warehouse: WarehouseResource) -> None:
+    with pytest.raises(dg.Failure, match="no runs yet"):
+        dg.materialize([summarise_recoveries], resources={"warehouse": warehouse})

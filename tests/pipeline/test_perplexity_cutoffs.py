@@ -193,10 +193,13 @@ def test_documents_that_all_begin_later_fail_with_the_setting_to_change_and_hold
     result = run(house)
     assert not result.success
     assert "begin `months` in data/spans.yaml later" in str(result.failure_data_for_node("average_months"))
-    curves = pl.DataFrame({"resource": ["a", "a", "b"], "n_documents": [0, 0, 3]})
-    kept, why = perplexity._with_documents(curves)
-    assert kept["resource"].to_list() == ["b"]
-    assert "every month of a (2 months)" in str(why)
+    other = written_span("other", seed=4)
+    store_span(store, other)
+    store_scores(store, MODEL, remembered(other, None))
+    assert run(house).success
+    curves = store.query("select resource, status, reason from perplexity.monthly_curves").unique().sort("resource")
+    assert curves["status"].to_list() == ["ok", "missing"]
+    assert "every month of span (24 months)" in str(curves["reason"][1])
 
 
 def test_titles_that_differ_only_in_dash_and_underscore_stay_apart(house: dict[str, object]) -> None:
@@ -282,3 +285,78 @@ def test_news_is_dated_by_the_rise_above_its_own_n_gram_reference(house: dict[st
     curve = store.query("select n_documents, relative_perplexity from perplexity.monthly_curves order by month")
     assert curve["n_documents"].to_list() == [8] * 26
     assert store.query("select count(*) from perplexity.topic_cutoffs").item() == 0
+
+
+def test_a_resource_that_was_not_scored_has_rows_with_a_reason_and_holds_no_other_back(
+    house: dict[str, object],
+) -> None:
+    span, store = written_span(), store_of(house)
+    store_span(store, span)
+    store_span(store, written_span("unscored", seed=9))
+    store_scores(store, MODEL, remembered(span, TRUTH))
+    assert run(house).success
+    curve = store.query("select status, reason from perplexity.monthly_curves where resource = 'unscored'").unique()
+    assert curve.rows() == [("missing", "no text of this resource has a score under the model")]
+    cutoff = store.query("select status, is_default from perplexity.effective_cutoffs where resource = 'unscored'")
+    assert cutoff.rows() == [("missing", True)]
+    assert store.query("select count(*) from perplexity.curve_points where resource = 'unscored'").item() == 0
+    for name, suite in SUITES.items():
+        report = judge(store, name, suite, {"model": MODEL})
+        assert report.passed, report.sentence
+
+
+def test_scores_of_two_ways_of_scoring_are_never_mixed_in_a_curve(house: dict[str, object]) -> None:
+    span, store = written_span(), store_of(house)
+    store_span(store, span)
+    store_scores(store, MODEL, remembered(span, TRUTH))
+    rows = store.query("select * from perplexity.scores order by text_sha256")
+    other = rows.head(5)
+    for changed in (
+        {"weights_digest": "other"},
+        {"scorer_version": "other"},
+        {"is_context_limited": True, "n_tokens": 20},
+        {"dtype": "bfloat16"},
+    ):
+        values = [pl.lit(value).cast(rows.schema[name]).alias(name) for name, value in changed.items()]
+        store.replace("perplexity.scores", pl.concat([rows.slice(5), other.with_columns(values)]))
+        held = store.query(
+            "select distinct text_sha256 from perplexity.versions_of(?) where mean_nll is not null", [MODEL]
+        )
+        assert held.height == rows.height - 5, changed
+
+
+def test_it_is_said_in_views_pictures_and_rows_that_fewer_tokens_were_scored(house: dict[str, object]) -> None:
+    span, store = written_span(), store_of(house)
+    store_span(store, span)
+    store_scores(store, MODEL, remembered(span, TRUTH))
+    rows = store.query("select * from perplexity.scores")
+    store.replace("perplexity.scores", rows.with_columns(is_context_limited=True, n_tokens=pl.lit(15, dtype=pl.Int32)))
+    assert run(house).success
+    note = "only the first 15 of 60 tokens were scored: the model's context ends there"
+    for view in ("advertised_and_effective", "curve_points"):
+        assert store.query(f"select distinct tokens_note from perplexity.{view}").rows() == [(note,)]
+    for table in ("monthly_curves", "effective_cutoffs"):
+        limits = store.query(f"select distinct max_tokens, context_tokens from perplexity.{table}")
+        assert limits.rows() == [(60, 15)]
+
+
+def test_models_of_one_tokenizer_and_two_first_tokens_have_references_of_their_own(house: dict[str, object]) -> None:
+    span, store = written_span(), store_of(house)
+    store_span(store, span)
+    encoder = words_encoder()
+    own = Encoder("shared", encoder.ids)
+    references = []
+    for model, bos in (("a", 1), ("b", 2), ("a", 1), ("b", 2)):
+        scores = remembered(span, TRUTH)
+        store_scores(store, model, scores)
+        stored = store.query("select * from perplexity.scores where model = ?", [model])
+        store.merge("perplexity.scores", stored.with_columns(prefix_token=pl.lit(bos, dtype=pl.Int32)))
+        fitted = ngram_reference(store, model, "span", own)
+        assert fitted is not None
+        references.append((fitted.name, fitted.is_new))
+        test = {"model": model, "resource": "span", "reference": fitted.name, "rank": 1, "kind": "ngram",
+                "texts_digest": fitted.texts_digest, "n_texts": fitted.n_texts, "is_usable": True,
+                "status": "flat-or-unclear"}  # fmt: skip
+        store.merge("perplexity.reference_tests", [test])
+    plain = "ngram5-crossfit:span:shared"
+    assert references == [(plain, True), (f"{plain}-prefix-2", True), (plain, False), (f"{plain}-prefix-2", False)]

@@ -1,20 +1,59 @@
 """Which estimator is chosen, what a row says, and that a month is printed only for a finding."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
 import polars as pl
 import pytest
 
-from strandline.perplexity.estimates import REASONS, EffectiveCutoff, bucket_cutoffs, panel_cutoffs, reference_test
+from strandline.perplexity.estimates import (
+    CONSTANT,
+    ESTIMATORS,
+    NOT_SCORED,
+    REASONS,
+    STATUSES,
+    EffectiveCutoff,
+    Estimator,
+    cutoffs,
+    mark_default,
+    own_cutoff,
+)
 from strandline.perplexity.planted import planted_panel
-from strandline.perplexity.score_matrices import Panel, panel_of
+from strandline.perplexity.score_matrices import Panel, ScoredResource, panel_of
 
 MONTHS = tuple(date(2019 + m // 12, m % 12 + 1, 1) for m in range(59))
 
 
 def panel(values: np.ndarray, months: tuple[date, ...] = MONTHS) -> Panel:
     return Panel(tuple(f"t{n}" for n in range(len(values))), months[: values.shape[1]], values)
+
+
+def scored(panel: Panel) -> ScoredResource:
+    """The resource whose versions make that panel."""
+    rows = [
+        {"resource": "r", "kind": "panel", "topic": topic, "month": month, "mean_nll": value}
+        for topic, values in zip(panel.topics, panel.values.tolist(), strict=True)
+        for month, value in zip(panel.months, values, strict=True)
+    ]
+    versions = pl.DataFrame(rows, schema_overrides={"mean_nll": pl.Float64})
+    return ScoredResource("r", "panel", panel.months, versions)
+
+
+def panel_cutoffs(target: Panel, references: Mapping[str, Panel]) -> list[EffectiveCutoff]:
+    return cutoffs(scored(target), {name: scored(panel) for name, panel in references.items()})
+
+
+def reference_test(reference: Panel) -> EffectiveCutoff:
+    return own_cutoff(scored(reference))
+
+
+def bucket_cutoffs(
+    target: pl.DataFrame, references: Mapping[str, pl.DataFrame], months: Sequence[date]
+) -> list[EffectiveCutoff]:
+    resources = {name: ScoredResource("news", "unpaired", tuple(months), frame) for name, frame in references.items()}
+    return cutoffs(ScoredResource("news", "unpaired", tuple(months), target), resources)
 
 
 def sharp(seed: int = 1, n_topics: int = 300) -> tuple[Panel, Panel, date]:
@@ -188,3 +227,92 @@ def test_a_panel_is_made_of_rows_in_any_order_and_double_rows_are_refused() -> N
 
 def test_reasons_are_sentences_for_every_status() -> None:
     assert all(reason is None or len(reason) > 20 for reason in REASONS.values())
+    assert set(STATUSES) > set(REASONS)
+
+
+def test_a_reference_is_tested_on_all_its_topics_and_not_only_on_those_that_the_target_has() -> None:
+    wide, _, _ = sharp(3, 1000)
+    few = Panel(wide.topics[:60], wide.months, wide.values[:60])
+    assert reference_test(few).status != "found"
+    assert by_name(panel_cutoffs(few, {"dated": wide}))["panel", "dated"].status == "reference-dated"
+
+
+def test_a_constant_curve_has_no_lowest_month_and_no_interval() -> None:
+    months = MONTHS[:24]
+    constant = panel(np.tile(np.linspace(2, 3, 30)[:, None], (1, 24)), months)
+    for row in panel_cutoffs(constant, {"r": constant}):
+        assert (row.status, row.month) in [("flat", None), ("flat-or-unclear", None)]
+        ends = (row.low95, row.high95)
+        assert ends in ((None, None), (months[0], months[-1])), row.estimator
+    described = by_name(panel_cutoffs(constant, {}))["trimmed95_minmax", "none"]
+    assert (described.reason, described.lowest_month, described.low95) == (CONSTANT, None, None)
+    news_rows = [{"month": m, "topic": f"{m}{n}", "mean_nll": 2.5} for m in MONTHS[:30] for n in range(6)]
+    rows = by_name(bucket_cutoffs(pl.DataFrame(news_rows), {}, MONTHS[:30]))
+    assert (rows["trimmed95_minmax", "none"].status, rows["trimmed95_minmax", "none"].lowest_month) == ("flat", None)
+    assert (rows["rise", "none"].status, rows["rise", "none"].low95) == ("no-rise", None)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), None])
+def test_one_value_that_is_none_changes_no_verdict_of_an_unpaired_resource(value: float | None) -> None:
+    scores, truth = news(1, 4.0)
+    first = pl.col("topic") == "7/0"
+    broken = scores.with_columns(mean_nll=pl.when(first).then(pl.lit(value, dtype=pl.Float64)).otherwise("mean_nll"))
+    without = bucket_cutoffs(scores.filter(~first), {}, MONTHS[:54])
+    assert bucket_cutoffs(broken, {}, MONTHS[:54]) == without
+    assert by_name(without)["rise", "none"].month == truth
+    rows = by_name(bucket_cutoffs(scores, {"r": broken.with_columns(mean_nll=pl.col("mean_nll") * 0)}, MONTHS[:54]))
+    assert rows["rise", "r"].month == truth
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 800.0])
+def test_one_value_that_is_none_takes_one_topic_out_of_a_panel(value: float) -> None:
+    target, reference, truth = sharp()
+    values = target.values.copy()
+    values[5, 9] = value
+    rows = by_name(panel_cutoffs(Panel(target.topics, target.months, values), {"r": reference}))
+    assert {row.n_topics for row in rows.values()} == {299}
+    assert rows["panel", "r"].month == truth
+
+
+def test_a_resource_without_scores_has_one_row_that_says_so() -> None:
+    for kind, name in (("panel", "panel_noref"), ("unpaired", "rise")):
+        versions = pl.DataFrame({"topic": ["a"], "month": [MONTHS[0]], "mean_nll": [None]})
+        [row] = cutoffs(ScoredResource("r", kind, MONTHS[:1], versions), {})
+        assert (row.estimator, row.status, row.reason, row.is_default) == (name, "missing", NOT_SCORED, True)
+
+
+def row(estimator: str, reference: str, status: str) -> EffectiveCutoff:
+    return EffectiveCutoff(estimator, reference, status, "a reason")
+
+
+@pytest.mark.parametrize(
+    ("alone", "first", "reported"),
+    [
+        ("flat-or-unclear", "found", "first"),
+        ("flat-or-unclear", "flat", "first"),
+        ("flat-or-unclear", "reference-dated", "second"),
+        ("flat-or-unclear", "too-few-topics", "second"),
+        ("too-few-topics", "too-few-topics", "first"),
+        ("too-few-months", "too-few-topics", "second"),
+        ("gaps", "gaps", "first"),
+    ],
+)
+def test_which_row_is_reported(alone: str, first: str, reported: str) -> None:
+    rows = [row("panel_noref", "none", alone), row("panel", "first", first), row("panel", "second", "flat")]
+    [default] = [each for each in mark_default(rows, {"panel"}, "panel_noref") if each.is_default]
+    assert default.reference == reported
+
+
+def test_an_estimator_is_one_record_and_one_from_outside_is_applied_beside_the_others() -> None:
+    target, reference, _ = sharp(n_topics=40)
+
+    def middle(resource: ScoredResource, other: ScoredResource | None, name: str, seed: int) -> EffectiveCutoff:
+        month = resource.months[len(resource.months) // 2]
+        return EffectiveCutoff("middle", name, "found", None, month=month, lowest_month=month)
+
+    added = (*ESTIMATORS, Estimator("middle", "panel", True, False, middle))
+    known = cutoffs(scored(target), {"r": scored(reference)})
+    rows = cutoffs(scored(target), {"r": scored(reference)}, estimators=added)
+    assert rows[:-1] == known
+    assert rows[-1] == replace(known[-1], **vars(middle(scored(target), None, "r", 1)))
+    assert not rows[-1].is_default
