@@ -12,6 +12,7 @@ from datetime import date
 
 from strandline.models import ModelSpec
 from strandline.models.keys import partition_key
+from strandline.numeric_input import whole_number
 
 _DESCRIBES_ONLY = {"api_key_env", "cost_per_million_tokens", "released_on", "is_open", "family", "n_params", "provider"}
 _FAILED = {"FAILURE", "CANCELED"}
@@ -55,6 +56,7 @@ def spec_digest(spec: ModelSpec) -> str:
 
 def run_key(spec: ModelSpec, attempt: int = 1) -> str:
     """``<partition key>:<digest>``, and ``#2`` and so on for a run that is asked for again after a failure."""
+    attempt = whole_number(attempt, "the attempt", 1)
     key = f"{partition_key(spec.name)}:{spec_digest(spec)}"
     return key if attempt == 1 else f"{key}#{attempt}"
 
@@ -74,6 +76,7 @@ def changes(
     A model without a partition is ``new``; one with a partition whose digest never ran is ``changed`` where another
     digest of it ran, else ``new``. A run that is queued or going counts as done: it is never doubled.
     """
+    max_attempts = whole_number(max_attempts, "max_attempts", 1)
     known = set(known_keys)
     runs: list[ModelRun] = []
     skipped: dict[str, str] = {}
@@ -110,4 +113,4 @@ def _run(spec: ModelSpec, failures: int, past_runs: Mapping[str, str]) -> ModelR
 def _iso(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
-    raise TypeError(f"{value!r} is no field of a model")
+    raise ValueError(f"{value!r} is no value of a model's setting")

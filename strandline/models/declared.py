@@ -16,7 +16,7 @@ from typing import Literal
 Precision = Literal["day", "month", "year"]
 KINDS = ("reported", "training_data", "reliable_knowledge", "fine_tuning")
 _PRECISIONS: dict[int, Precision] = {0: "year", 1: "month", 2: "day"}
-_PARTIAL = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+_PARTIAL = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", re.ASCII)
 _DATE_IN_NAME = re.compile(r"(?<!\d)(20\d{2})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])(?!\d)")
 _MONTH_IN_NAME = re.compile(r"-(2\d)(0[1-9]|1[0-2])(?=$|-)")
 _SAME_MEANING = {"reported": "training_data"}
@@ -90,7 +90,7 @@ class DeclaredCutoff:
 
 def parse_partial_date(text: str) -> PartialDate:
     """A date from ``2024``, ``2024-04`` or ``2024-04-30``; ValueError for any other form and for impossible dates."""
-    match = _PARTIAL.fullmatch(text.strip())
+    match = _PARTIAL.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"{text!r} is no date of the form 2024, 2024-04 or 2024-04-30")
     year, *rest = (int(part) for part in match.groups() if part is not None)
@@ -126,6 +126,8 @@ def judge(claims: Sequence[Claim], today: date) -> list[DeclaredCutoff]:
 
     Raises ValueError where one source makes two claims of one kind for a model.
     """
+    if not isinstance(today, date):
+        raise ValueError(f"today is a date, got {today!r}")
     _refuse_repeats(claims)
     by_model: dict[str, list[Claim]] = {}
     for claim in claims:

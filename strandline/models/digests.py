@@ -5,6 +5,7 @@ and no test of two kinds of numbers. Reading the weights' own digest belongs to 
 """
 
 from strandline.models import ModelSpec
+from strandline.numeric_input import whole_number
 
 COUNTED_IN: dict[str, str] = {
     "name": "the key of every row",
@@ -41,7 +42,8 @@ def value_digest(spec: ModelSpec, weights: str, own_context: int | None = None) 
         ``weights`` itself where the entry does not shorten the context, so that naming the model's own limit, or a
         longer one, changes no key. The number format is no part of it: it has a column of its own in every key.
     """
-    limit = spec.context_length
+    limit = None if spec.context_length is None else whole_number(spec.context_length, "context_length", 1)
+    own_context = None if own_context is None else whole_number(own_context, "the model's own context", 1)
     if limit is None or (own_context is not None and limit >= own_context):
         return weights
     return f"{weights} context={limit}"

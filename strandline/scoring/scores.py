@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from strandline.numeric_input import real_number, whole_number
 from strandline.scoring.language_model import ids_digest
 from strandline.scoring.prefix_tree import Request
 
@@ -100,7 +101,9 @@ def tokenized(
     text_sha256: str, ids: Sequence[int], max_tokens: int, bos_id: int | None, context_length: int | None
 ) -> TokenizedText:
     """The input for a text of these ids (already cut to ``max_tokens``): BOS where there is one, within the context."""
-    head = () if bos_id is None else (bos_id,)
+    max_tokens = whole_number(max_tokens, "max_tokens", 1)
+    context_length = None if context_length is None else whole_number(context_length, "the context", 1)
+    head = () if bos_id is None else (whole_number(bos_id, "bos_id", 0),)
     room = len(ids) if context_length is None else max(0, context_length - len(head))
     used = tuple(ids[: min(max_tokens, room)])
     limited = len(used) < min(max_tokens, len(ids))
@@ -174,8 +177,8 @@ def known_score(text: TokenizedText, known: KnownScore, max_tokens: int, bos_id:
 
 
 def perplexity(mean_nll: float) -> float | None:
-    """exp(mean_nll); None where it is beyond the largest float."""
+    """exp(mean_nll); None where it is beyond the largest float; ValueError for a mean that is no finite number."""
     try:
-        return math.exp(mean_nll)
+        return math.exp(real_number(mean_nll, "mean_nll"))
     except OverflowError:
         return None

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from strandline.numeric_input import whole_number
 from strandline.scoring.prefix_tree import Request
 
 
@@ -32,8 +33,10 @@ def rolling_windows(n_ids: int, context: int, stride: int, *, has_bos: bool) -> 
 
     Without BOS the very first id cannot be scored. Raises ValueError where the stride leaves no context.
     """
+    n_ids = whole_number(n_ids, "the number of ids", 0)
+    context, stride = whole_number(context, "the context", 1), whole_number(stride, "the stride", 1)
     room = context - int(has_bos)
-    if not 1 <= stride < context:
+    if stride >= context:
         raise ValueError(f"a stride of {stride} leaves no room in a context of {context} tokens")
     windows: list[Window] = []
     score = 0 if has_bos else 1
@@ -47,8 +50,12 @@ def rolling_windows(n_ids: int, context: int, stride: int, *, has_bos: bool) -> 
 def window_requests(ids: Sequence[int], context: int | None, stride: int | None, bos_id: int | None) -> list[Request]:
     """The sequences to score so that every id counts once; one where all fits in the context.
 
-    ``stride`` None is half the context. An id counts where a token stands before it.
+    ``stride`` None is half the context. An id counts where a token stands before it. Raises ValueError for a context
+    or a stride that is no whole number of at least 1.
     """
+    context = None if context is None else whole_number(context, "the context", 1)
+    stride = None if stride is None else whole_number(stride, "the stride", 1)
+    bos_id = None if bos_id is None else whole_number(bos_id, "bos_id", 0)
     has_bos = bos_id is not None
     whole = len(ids) + int(has_bos)
     context = whole if context is None else min(context, whole)
