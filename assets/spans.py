@@ -73,6 +73,8 @@ def fetch_documents(
             months = span.months if wanted is None else [month for month in span.months if month in wanted]
             outcomes[span.resource] = refresh(store, span, reader, months, datetime.now(UTC))
             context.log.info(f"{span.resource}: {len(outcomes[span.resource])} of {len(months)} months were open")
+            for note in {month.note for month in outcomes[span.resource]} - {None}:
+                context.log.warning(f"{span.resource}: left out {note}")
         requests = dict(http.counters)
     _settle(context, outcomes, wanted)
     for table in TABLES:

@@ -11,23 +11,30 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from resources.network.download_cache import DownloadCache
 from resources.network.http import Http, PermanentError, TransientError
-from resources.spans.news_pages import items_in
+from resources.spans.news_pages import REASON, items_in, unusable
 from resources.spans.sandbox import SandboxedFunction
 from strandline.spans import DeferredError, commoncrawl
 from strandline.spans.commoncrawl import Capture
 from strandline.spans.news import NewsItem
 
 INDEX_VARIABLE, DATA_VARIABLE = "STRANDLINE_COMMONCRAWL_INDEX", "STRANDLINE_COMMONCRAWL_DATA"
+"""Environment variables with the addresses of a mirror."""
 INDEX, DATA = "https://index.commoncrawl.org", "https://data.commoncrawl.org"
+"""Common Crawl's own addresses."""
 PAGES_OF_A_CRAWL = 2000
+"""Index pages of one site in one crawl that are read: at 1.5 s each an hour, and far more than any newspaper has."""
 
 
 class CommonCrawl:
-    """Reads of one archive. `pause` seconds lie between two requests to the index."""
+    """Reads of one archive. `pause` seconds lie between two requests to the index.
+
+    `notes` tells of lines of the index that are no captures.
+    """
 
     def __init__(
         self,
@@ -41,6 +48,7 @@ class CommonCrawl:
         self._http, self._pause, self._sleep = http, pause, sleep
         self._index = (index or os.environ.get(INDEX_VARIABLE) or INDEX).rstrip("/")
         self._data = (data or os.environ.get(DATA_VARIABLE) or DATA).rstrip("/")
+        self.notes: list[str] = []
         self._pages, self._records = DownloadCache(cache_dir / "cdx"), DownloadCache(cache_dir / "warc")
 
     def crawls(self, names: Sequence[str] = (), newest: int = 20) -> list[tuple[str, str]]:
@@ -60,37 +68,48 @@ class CommonCrawl:
     def captures(self, crawl: str, index: str, site: str, match: str = "domain") -> Iterator[list[Capture]]:
         """The captures of a site in a crawl, an index page at a time; none where the crawl holds nothing of it."""
         question = {"url": site, "matchType": match, "output": "json"}
-        told = self._asked(f"{crawl} {match} {site} pages", index, {**question, "showNumPages": "true"})
-        if told is None:
+        answer = self._asked(f"{crawl} {match} {site} pages", index, {**question, "showNumPages": "true"})
+        if answer is None:
             return
         try:
-            count = int(json.loads(told)["pages"])
+            count = int(json.loads(answer)["pages"])
         except (ValueError, KeyError, TypeError) as error:
-            raise PermanentError(f"{index} did not say how many pages it has: {told[:120]!r}", url=index) from error
+            raise PermanentError(f"{index} did not say how many pages it has: {answer[:120]!r}", url=index) from error
         if count > PAGES_OF_A_CRAWL:
             raise PermanentError(f"{index} has {count} pages for {site}; narrow the site", url=index)
         for page in range(count):
             lines = self._asked(f"{crawl} {match} {site} page {page}", index, {**question, "page": str(page)})
-            yield commoncrawl.parse_captures(lines or "", crawl)
+            captures, odd = commoncrawl.parse_captures(lines or "", crawl)
+            if odd:
+                self.notes.append(f"{crawl}, page {page}: {len(odd)} lines left out, the first: {odd[0]}"[:290])
+            yield captures
 
     def item(self, capture: Capture, extract: SandboxedFunction) -> NewsItem:
-        """The article of a capture, or why it is none; a record that could not be read is `failed`."""
+        """The article of a capture, or why it is none; TransientError where its record could not be read now."""
         name = f"{capture.filename} {capture.byte_range}"
-        address = f"{self._data}/{capture.filename}"
-        key, stated = commoncrawl.address_key(capture.url), commoncrawl.date_in_address(capture.url)
-        day = capture.captured_at.date()
         if capture.truncated:
             reason = f"the capture was cut ({capture.truncated})"
-            return NewsItem(key, stated, "", capture.url, day, stated, "truncated", reason, capture.digest)
+            return replace(unusable(capture.url, capture.captured_at, "truncated", reason), content_id=capture.digest)
         try:
-            record = self._records.read_or(name, lambda: self._http.get(address, byte_range=capture.byte_range).content)
+            record = self._records.read_or(name, lambda: self._record(capture))
         except PermanentError as error:
-            return NewsItem(key, stated, "", capture.url, day, stated, "missing", str(error), capture.digest)
+            item = unusable(capture.url, capture.captured_at, "missing", str(error)[:REASON])
+            return replace(item, content_id=capture.digest)
         found = next(items_in(record, extract), None)
-        if found is None or not found.name:
+        if found is None or not found.url:
             reason = (found and found.reason) or "the archive holds no page at that place"
-            return NewsItem(key, stated, "", capture.url, day, stated, "truncated", reason, capture.digest)
-        return found
+            return replace(unusable(capture.url, capture.captured_at, "truncated", reason), content_id=capture.digest)
+        return found if found.captured_on else replace(found, captured_on=capture.captured_at.date())
+
+    def _record(self, capture: Capture) -> bytes:
+        """The bytes of a record, as many as the index says; a server that sends the whole file is understood."""
+        address = f"{self._data}/{capture.filename}"
+        reply = self._http.get(address, byte_range=capture.byte_range)
+        start = capture.offset if reply.status == 200 and len(reply.content) > capture.length else 0
+        record = reply.content[start : start + capture.length]
+        if len(record) < capture.length:
+            raise TransientError(f"{address} gave {len(record)} of {capture.length} bytes", url=address)
+        return record
 
     def _asked(self, name: str, index: str, question: dict[str, str]) -> str | None:
         """A reply of the index, from disk where it has been asked before; None for "no captures"."""
@@ -98,7 +117,10 @@ class CommonCrawl:
         def fetch() -> bytes:
             self._sleep(self._pause)
             try:
-                return self._http.get(index, params=question, store=False).content
+                content = self._http.get(index, params=question, store=False).content
+                if not commoncrawl.ends_whole(content.decode("utf-8", "replace")):
+                    raise DeferredError(f"the answer of {index} to `{name}` ends in the middle of a line")
+                return content
             except PermanentError as error:
                 if error.status is not None and commoncrawl.says_no_captures(error.status, str(error)):
                     return b""

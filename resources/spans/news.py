@@ -17,7 +17,7 @@ from resources.spans.sandbox import SandboxedFunction
 from resources.spans.source import Source
 from strandline.spans import DeferredError, Span, Version, article
 from strandline.spans.commoncrawl import Capture, address_key, date_in_address, plan
-from strandline.spans.news import NewsItem, Rules, sample
+from strandline.spans.news import NewsItem, Rules, sample, unplaced
 from strandline.spans.selection import Known
 from strandline.spans.settings import SourceKind
 
@@ -42,6 +42,7 @@ class NewsSource:
 
     def __init__(self, http: Http, cache_dir: Path) -> None:
         self._http, self._cache_dir = http, cache_dir
+        self.notes: list[str] = []
 
     def fingerprint(self, span: Span) -> str:
         """Changes with the local files, so that months are drawn anew when articles are added."""
@@ -57,10 +58,14 @@ class NewsSource:
             if span.options.get("files"):
                 fields = span.options.get("fields", {})
                 files = matching(span.options["files"], ROOT)
-                yield sample((i for path in files for i in read_items(path, fields, extract)), months, rules)
+                items = [item for path in files for item in read_items(path, fields, extract)]
+                self.notes = unplaced(items)
+                yield sample(items, months, rules)
             elif span.options.get("site"):
-                reading = _Reading(self._archive(span), months, rules, extract)
-                reading.read(_captures(self._archive(span), span, rules, months))
+                archive = self._archive(span)
+                reading = _Reading(archive, months, rules, extract)
+                reading.read(_captures(archive, span, rules, months))
+                self.notes = archive.notes + unplaced(reading.items)
                 yield sample(reading.items, months, rules)
                 if reading.gave_up:
                     raise DeferredError(reading.gave_up)

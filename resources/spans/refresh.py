@@ -23,7 +23,7 @@ VERSIONS_AT_ONCE, SECONDS_AT_ONCE = 500, 10.0
 """What is held back before it is committed: a commit costs some hundredths of a second, and a kill loses this much."""
 
 
-def refresh(store: Warehouse, span: Span, reader: Reader, months: Sequence[date], now: datetime) -> list[Month]:
+def refresh(store: Warehouse, span: Span, reader: Reader, asked: Sequence[date], now: datetime) -> list[Month]:
     """Fetch what the open ones of these months lack, and say of each of them whether it is complete now.
 
     Complete months are left alone and are not in the result; months taken out of the settings leave the tables. Raises
@@ -32,17 +32,19 @@ def refresh(store: Warehouse, span: Span, reader: Reader, months: Sequence[date]
     """
     digest = digest_of(span, reader)
     stored = read_stored(store, span.resource, version_digest(span, reader.cleaner))
-    todo = plan(span, stored, months, digest)
+    todo = plan(span, stored, asked, digest)
     _forget(store, span, todo)
     if not todo.open:
         return []
     fresh, stopped = _fetch(store, span, reader, todo)
     settled = settle(span, todo, stored, fresh, stopped)
+    notes = getattr(reader, "notes", [])
+    months = [replace(month, note="; ".join(notes) or None) for month in settled.months]
     store.write(
         *(_replaced(span, reader, month, versions) for month, versions in sorted(settled.replaced.items())),
-        Merge("spans.months", _month_rows(span, settled.months, digest, now)),
+        Merge("spans.months", _month_rows(span, months, digest, now)),
     )
-    return list(settled.months)
+    return months
 
 
 def digest_of(span: Span, reader: Reader) -> str:

@@ -22,7 +22,7 @@ create table spans.resources (
 comment on table spans.resources is 'a versioned resource';
 comment on column spans.resources.resource is 'name of the resource';
 comment on column spans.resources.kind is 'panel (same documents every month) or unpaired';
-comment on column spans.resources.source is 'which source it comes from: wikipedia, readme, git or news';
+comment on column spans.resources.source is 'which kind of source it comes from, as the settings name it';
 comment on column spans.resources.max_tokens is 'tokens scored of each document';
 comment on column spans.resources.description is 'what it is';
 comment on column spans.resources.snapshot_day is 'day of the month, at 00:00 UTC, whose state a month label stands for';
@@ -40,6 +40,7 @@ create table spans.months (
     n_ok integer not null,
     settings_sha256 text,
     fetched_at timestamp,
+    note text,
     primary key (resource, month),
     check (status in ('ok', 'short', 'failed', 'deferred')),
     check (n_ok between 0 and n_documents)
@@ -53,6 +54,7 @@ comment on column spans.months.n_documents is 'documents known of, with or witho
 comment on column spans.months.n_ok is 'documents with a text';
 comment on column spans.months.settings_sha256 is 'digest of the settings under which the month was completed';
 comment on column spans.months.fetched_at is 'UTC instant at which the month was last fetched';
+comment on column spans.months.note is 'what was read for this month and belongs to none: how much, and the first with its place and reason';
 
 create table spans.revisions (
     resource text not null,
@@ -80,7 +82,7 @@ comment on column spans.revisions.topic is 'document; for unpaired resources the
 comment on column spans.revisions.month is 'first day of the month';
 comment on column spans.revisions.revision is 'revision id, version or commit in force';
 comment on column spans.revisions.revised_at is 'UTC instant of that revision';
-comment on column spans.revisions.status is 'ok, or a word for what stands in the way';
+comment on column spans.revisions.status is 'ok, or a word for what stands in the way: missing, invalid, duplicate, redirect, blank, hidden, suppressed, not_created, deleted, unsupported, unparsed, unreadable, no_text, binary, pointer, empty, too_short, undated, misdated, truncated, revisit, garbled, near_duplicate, not_sampled, failed, deferred';
 comment on column spans.revisions.reason is 'one plain sentence when the status is not ok';
 comment on column spans.revisions.text_sha256 is 'the text, in spans.texts';
 comment on column spans.revisions.n_chars is 'characters of the text';
@@ -89,7 +91,7 @@ comment on column spans.revisions.document is 'what the source called the docume
 comment on column spans.revisions.content_id is 'the source''s own name of the content: sha1, blob or file name';
 comment on column spans.revisions.cleaned_by is 'name and version of the cleaning that made the text';
 comment on column spans.revisions.settings_sha256 is 'digest of the settings, but for the list of topics, under which it was found';
-comment on column spans.revisions.replaced_share is 'news pages: share of characters that could not be read and were replaced';
+comment on column spans.revisions.replaced_share is 'news pages and files in git: share of characters that could not be read and were replaced';
 
 create table spans.texts (
     text_sha256 text not null,

@@ -16,8 +16,11 @@ from hashlib import sha256
 from typing import Any
 
 DATE_IN_PATH = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])(?:[/-](0?[1-9]|[12]\d|3[01]))?(?=[/-]|$)")
+"""A year and month, with or without a day, as newspapers write them into addresses: `/2019/05/17/`, `/2019-05-17`."""
 META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+"""The encoding that a page declares; browsers look for it in the first bytes too."""
 HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+"""The encoding that a server declares."""
 BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe\x00\x00", "utf-32"),
@@ -30,6 +33,7 @@ REPLACED_SHARE = 0.01
 """Share of characters that may be unreadable: a stray byte in a page is common, and at one in a hundred the score of a
 text is that of the damage."""
 NO_CAPTURES = "no captures found"
+"""What the index says, under HTTP 404, of a site that a crawl holds nothing of."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +60,33 @@ class Capture:
 
 def parse_crawls(payload: Any) -> list[tuple[str, str]]:
     """Names and index addresses of all crawls, newest first. An empty list is an outage, not an absence of news."""
-    crawls = [(entry["id"], entry["cdx-api"]) for entry in payload] if isinstance(payload, list) else []
+    entries = [entry for entry in payload if isinstance(entry, Mapping)] if isinstance(payload, list) else []
+    pairs = [(entry.get("id"), entry.get("cdx-api")) for entry in entries]
+    crawls = [(name, index) for name, index in pairs if isinstance(name, str) and isinstance(index, str)]
     if not crawls:
         raise ValueError("the list of crawls came back empty, which means an outage of the index")
     return crawls
 
 
-def parse_captures(lines: str, crawl: str = "") -> list[Capture]:
-    """The captures of an index page. Raises ValueError with the line's number where a line is no capture."""
-    return [_capture(number, line, crawl) for number, line in enumerate(lines.splitlines(), 1) if line.strip()]
+def parse_captures(lines: str, crawl: str = "") -> tuple[list[Capture], list[str]]:
+    """The captures of an index page, and what is wrong with the lines that are none, with their numbers."""
+    captures, odd = [], []
+    for number, line in enumerate(lines.splitlines(), 1):
+        if line.strip():
+            try:
+                captures.append(_capture(line, crawl))
+            except ValueError as error:
+                odd.append(f"index line {number} is no capture ({error}): {line[:120]!r}"[:290])
+    return captures, odd
+
+
+def ends_whole(lines: str) -> bool:
+    """Whether an index page has its end: one that was cut ends in the middle of a line."""
+    last = lines.rstrip("\n").rpartition("\n")[2]
+    try:
+        return lines.endswith("\n") or not last or isinstance(json.loads(last), dict)
+    except ValueError:
+        return False
 
 
 def says_no_captures(status: int, body: str) -> bool:
@@ -142,24 +164,30 @@ def decode(body: bytes, content_type: str = "") -> tuple[str, str, float]:
     return _replaced(body, "utf-8")
 
 
-def _capture(number: int, line: str, crawl: str) -> Capture:
-    try:
-        entry: Mapping[str, Any] = json.loads(line)
-        return Capture(
-            url=entry["url"],
-            urlkey=entry.get("urlkey", ""),
-            captured_at=datetime.strptime(entry["timestamp"], "%Y%m%d%H%M%S").replace(tzinfo=UTC),
-            filename=entry["filename"],
-            offset=int(entry["offset"]),
-            length=int(entry["length"]),
-            digest=entry.get("digest", ""),
-            status=str(entry.get("status", "")),
-            mime=_mime(entry),
-            truncated=entry.get("truncated"),
-            crawl=crawl,
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"index line {number} is no capture ({error!r}): {line[:120]!r}") from error
+def _capture(line: str, crawl: str) -> Capture:
+    """The capture that a line tells of. ValueError, in words, where it tells of none."""
+    entry = json.loads(line)
+    if not isinstance(entry, Mapping):
+        raise ValueError("it is no object")
+    for name in ("url", "timestamp", "filename", "offset", "length"):
+        if not isinstance(entry.get(name), str | int):
+            raise ValueError(f"it has no {name}")
+    offset, length = int(entry["offset"]), int(entry["length"])
+    if offset < 0 or length <= 0:
+        raise ValueError(f"its place is {offset} and its length {length}")
+    return Capture(
+        url=str(entry["url"]),
+        urlkey=str(entry.get("urlkey", "")),
+        captured_at=datetime.strptime(str(entry["timestamp"]), "%Y%m%d%H%M%S").replace(tzinfo=UTC),
+        filename=str(entry["filename"]),
+        offset=offset,
+        length=length,
+        digest=str(entry.get("digest", "")),
+        status=str(entry.get("status", "")),
+        mime=_mime(entry),
+        truncated=str(entry["truncated"]) if entry.get("truncated") else None,
+        crawl=crawl,
+    )
 
 
 def _mime(entry: Mapping[str, Any]) -> str:

@@ -20,12 +20,17 @@ from strandline.spans.commoncrawl import draw_order
 from strandline.spans.months import month_start
 
 SHINGLE_WORDS = 5
+"""Words of a shingle: the usual length for news, at which two texts of one topic share few by chance."""
 PERMUTATIONS = 128
+"""Hashes of a sketch: only candidates depend on it, which are then compared exactly."""
 
 
 @dataclass(frozen=True)
 class NewsItem:
-    """An article as a source found it. A `status` other than ok says why it cannot be used (`truncated`, …)."""
+    """An article as a source found it. A `status` other than ok says why it cannot be used (`truncated`, …).
+
+    `place` is where it was read, such as a file and a byte, for the counts of what belongs to no month.
+    """
 
     name: str
     published_on: date | None
@@ -37,6 +42,7 @@ class NewsItem:
     reason: str | None = None
     content_id: str | None = None
     replaced_share: float | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def sample(items: Iterable[NewsItem], months: Sequence[date], rules: Rules | Non
     chosen: list[Version] = []
     buckets: dict[date, list[NewsItem]] = {}
     for item in judged:
-        day = _bucket_day(item)
+        day = bucket_day(item)
         if day is not None and month_start(day) in wanted:
             buckets.setdefault(month_start(day), []).append(item)
     for month in sorted(buckets):
@@ -109,7 +115,23 @@ def _one_each(items: Iterable[NewsItem]) -> list[NewsItem]:
     return [best[name] for name in sorted(best)]
 
 
-def _bucket_day(item: NewsItem) -> date | None:
+def unplaced(items: Iterable[NewsItem]) -> list[str]:
+    """What belongs to no month, as one sentence for each kind: how many there are and the first of them."""
+    kinds: dict[str, list[NewsItem]] = {}
+    for item in items:
+        if bucket_day(item) is None:
+            kinds.setdefault(item.status if item.status != "ok" else "undated", []).append(item)
+    return [_counted(kind, found) for kind, found in sorted(kinds.items())]
+
+
+def _counted(kind: str, items: Sequence[NewsItem]) -> str:
+    first = items[0]
+    place = first.place or first.name
+    reason = first.reason or "it names no date of publication"
+    return f"{len(items)} {kind}, the first {reason if reason.startswith(place) else f'{place}: {reason}'}"[:290]
+
+
+def bucket_day(item: NewsItem) -> date | None:
     """The day whose month an article belongs to; a date that was refuted does not count."""
     if item.status == "misdated":
         return item.stated_on or item.captured_on

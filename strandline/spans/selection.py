@@ -27,13 +27,17 @@ MANNERS = frozenset({"maxlag", "pause"})
 
 @dataclass(frozen=True)
 class Month:
-    """Whether a month of a resource is complete: a row of spans.months."""
+    """Whether a month of a resource is complete: a row of spans.months.
+
+    `note` tells of what was read for it and belongs to no month.
+    """
 
     month: date
     status: str
     reason: str | None
     n_documents: int
     n_ok: int
+    note: str | None = None
 
     def __post_init__(self) -> None:
         if self.status not in MONTH_STATUSES:

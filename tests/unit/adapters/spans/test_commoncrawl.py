@@ -72,8 +72,10 @@ def run(
         span = Span("news", "news", "unpaired", (MAY, JUNE), 256, options={
             "site": "paper.test", "index": web.url, "data": web.url, "pause": 0, "min_words": 100, **options,
         })  # fmt: skip
+        reader = NewsSource(http, folder)
+        run.reader = reader  # type: ignore[attr-defined]
         try:
-            for batch in NewsSource(http, folder).versions(span, span.months, known or Known()):
+            for batch in reader.versions(span, span.months, known or Known()):
                 versions += batch
         finally:
             asked += [request.raw_path for request in web.asked]
@@ -185,3 +187,58 @@ def test_a_month_short_of_articles_is_shown_and_complete_and_a_second_run_asks_f
         assert len(web.asked) == before
     assert [(month.status, month.n_ok) for month in months] == [("ok", 4), ("short", 1)]
     assert months[1].reason == "1 documents where 4 were asked for"
+
+
+def test_an_index_page_that_was_cut_defers_and_is_asked_for_again(tmp_path: Path) -> None:
+    def cut(asked: Asked) -> Answer | None:
+        if asked.query.get("page") != "2":
+            return None
+        whole = Archive(CRAWLS)._index(asked)
+        return Answer(200, whole.body[:-40])
+
+    with pytest.raises(DeferredError, match="middle of a line"):
+        run(tmp_path, Archive(CRAWLS, cut))
+    found, _ = run(tmp_path, Archive(CRAWLS))
+    assert found["undated/story"].status == "ok"
+
+
+def test_a_line_of_the_index_that_is_no_capture_is_left_out_and_told(tmp_path: Path) -> None:
+    def odd(asked: Asked) -> Answer | None:
+        if asked.query.get("page") != "0" or "2019-26" not in asked.raw_path:
+            return None
+        return Answer(200, b'{"url": null}\n' + Archive(CRAWLS)._index(asked).body)
+
+    found, _ = run(tmp_path, Archive(CRAWLS, odd))
+    assert found["2019/05/03/one"].status == "ok"
+    assert run.reader.notes == [  # type: ignore[attr-defined]
+        "CC-MAIN-2019-26, page 0: 1 lines left out, the first: index line 1 is no capture (it has no url): "
+        "'{\"url\": null}'"
+    ]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_record_that_comes_short_is_failed_and_one_out_of_the_whole_file_is_cut_out(
+    tmp_path: Path, whole: bool
+) -> None:
+    archive = Archive({"CC-MAIN-2019-26": FIRST[:2]})
+
+    def faults(asked: Asked) -> Answer | None:
+        if asked.raw_path != f"/{ARCHIVE}":
+            return None
+        return Answer(200, archive._bytes) if whole else Answer(206, archive._bytes[:50])
+
+    archive.faults = faults
+    found, _ = run(tmp_path, archive)
+    assert {version.status for version in found.values()} == ({"ok"} if whole else {"failed"})
+
+
+def test_what_belongs_to_no_month_is_noted_beside_the_months(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('not json\n{"text": "no date"}\n{"text": "short", "date": "2019-05-02"}\n')
+    store = Warehouse(tmp_path / "w.duckdb", tmp_path / "p.duckdb")
+    span = Span("news", "news", "unpaired", (MAY, JUNE), 256, options={"files": [str(tmp_path / "a.jsonl")]})
+    months = refresh(store, span, NewsSource(None, tmp_path), span.months, CRAWLED)  # type: ignore[arg-type]
+    told = store.query("select distinct note from spans.months").item()
+    assert told == months[0].note
+    assert told.startswith("1 undated, the first a.jsonl:2: it names no date of publication; 1 unreadable, the first ")
+    assert "a.jsonl:1: is not JSON" in told
+    assert [(month.status, month.n_documents) for month in months] == [("short", 1), ("short", 0)]
