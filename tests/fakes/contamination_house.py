@@ -11,7 +11,7 @@ import dagster as dg
 import numpy as np
 
 from assets.asset_checks import checks
-from assets.contamination import benchmark_table, order_checks, order_logliks, verdicts
+from assets.contamination import check_order, fetch_benchmark, judge_orders, score_orders
 from assets.partitions import add, benchmarks, key_for, models
 from assets.suites.contamination import SUITES
 from resources.configured import (
@@ -103,15 +103,15 @@ class House:
 
     def read(self, name: str, *, checked: bool = False, **changed: Any) -> dg.ExecuteInProcessResult:
         """Read a benchmark and check its order."""
-        return self._materialize([benchmark_table, order_checks], key_for(name), None, checked, changed)
+        return self._materialize([fetch_benchmark, check_order], key_for(name), None, checked, changed)
 
     def score(self, name: str, scoring: Any, *, checked: bool = False, **changed: Any) -> dg.ExecuteInProcessResult:
         """Score the orderings of a benchmark that was read, and judge them."""
-        return self._materialize([order_logliks, verdicts], self._key(name), scoring, checked, changed)
+        return self._materialize([score_orders, judge_orders], self._key(name), scoring, checked, changed)
 
     def judge(self, name: str, **changed: Any) -> dg.ExecuteInProcessResult:
         """Judge what has been scored, and score nothing."""
-        return self._materialize([verdicts], self._key(name), None, False, changed)
+        return self._materialize([judge_orders], self._key(name), None, False, changed)
 
     def test(self, name: str, scoring: Any, **changed: Any) -> dict[str, Any]:
         """From file to verdict; the verdict's row."""
