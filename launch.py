@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None, console: "Console | None" = Non
         return 0
     except OSError as error:
         print(f"error: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        _give_up_output_that_cannot_be_written()
     except ModuleNotFoundError as error:
         print(
             f"error: {sys.executable} has no {error.name}: use .venv/bin/python, which `make run` sets up",
@@ -48,6 +49,14 @@ def main(arguments: Sequence[str] | None = None, console: "Console | None" = Non
     except (RuntimeError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
     return 1
+
+
+def _give_up_output_that_cannot_be_written() -> None:
+    """On a full disk Python would fail again when it writes what is left at its end, with a status of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(commands: Any) -> argparse.ArgumentParser:

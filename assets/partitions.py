@@ -20,6 +20,9 @@ months = dg.MonthlyPartitionsDefinition(start_date="2010-01-01", end_offset=1)
 model_by_benchmark = dg.MultiPartitionsDefinition({"model": models, "benchmark": benchmarks})
 
 BY_MONTH = frozenset({"spans.months", "spans.revisions", "spans.texts"})
+ADDING_ATTEMPTS = 10
+"""Tries at adding partitions beside other processes: each loses only to one that has added some, so few are needed."""
+
 COLUMN = {"models": "model", "benchmarks": "benchmark", "corpora": "corpus"}
 
 
@@ -54,12 +57,24 @@ def missing(
 
 
 def add(instance: dg.DagsterInstance, definition: dg.DynamicPartitionsDefinition, names: Iterable[str]) -> list[str]:
-    """Add partitions for those names that have none, in one call; returns the keys that are new."""
-    new = missing(instance, definition, names)
-    if new:
-        assert definition.name
-        instance.add_dynamic_partitions(definition.name, new)
-    return new
+    """Add partitions for those names that have none, in one call; returns the keys that are new.
+
+    Where another process adds the same ones meanwhile, those that are still missing are asked for again.
+    """
+    assert definition.name
+    wanted = list(names)
+    for attempt in range(ADDING_ATTEMPTS):
+        new = missing(instance, definition, wanted)
+        if not new:
+            return []
+        try:
+            instance.add_dynamic_partitions(definition.name, new)
+        except Exception as error:
+            if "UNIQUE" not in str(error).upper() or attempt == ADDING_ATTEMPTS - 1:
+                raise
+        else:
+            return new
+    return []
 
 
 def months_of(tags: Mapping[str, str]) -> list[date] | None:

@@ -6,6 +6,7 @@ A table is declared once, in ``sql/schema``; an asset names the table and adds o
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,8 @@ def storable(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        return str(float(value))  # JSON has no NaN and no infinity
     if isinstance(value, (dg.MetadataValue, bool, int, float, str)) and not hasattr(value, "dtype"):
         return value
     if isinstance(value, datetime):
@@ -195,6 +198,8 @@ def _plain(value: Any) -> Any:
 
 
 def _jsonable(value: Any) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        return str(float(value))
     if value is None or (isinstance(value, (bool, int, float, str)) and not hasattr(value, "dtype")):
         return value
     if hasattr(value, "item") and getattr(value, "shape", ()) == ():

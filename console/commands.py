@@ -113,14 +113,26 @@ def bench(_: Console, options: argparse.Namespace) -> int:
     return max(subprocess.call([sys.executable, str(script)]) for script in scripts)
 
 
-def rebuild(console: Console, _: argparse.Namespace) -> None:
-    """Set a damaged warehouse aside and start from the published copy; ``run`` then refills it from the caches."""
+def rebuild(console: Console, _: argparse.Namespace) -> int:
+    """Set a damaged warehouse aside, start from the newest good copy, and refill what needs no model."""
+    from console.runs import execute
+    from console.steps import without_a_model
+
     store = console.warehouse
-    aside = store.restore()
-    print(
-        f"the new warehouse {store.path} starts from the published copy (empty where none fits); "
-        f"the old file is {aside}; now `make run`"
-    )
+    aside, copy = store.restore()
+    start = f"starts from {copy}" if copy else "is empty, as no published copy could be read whole"
+    print(f"the new warehouse {store.path} {start}; the old file is {aside}")
+    console.register()
+    failed = 0
+    for step in without_a_model(console.benchmark(None), console.corpus(None)):
+        try:
+            execute(console, step.title, step.job, step.partition)
+        except CommandError as error:
+            failed += 1
+            print(f"  error: {error}", file=sys.stderr, flush=True)
+    store.publish()
+    print("now `make run`, or `launch.py run --model NAME`, computes what is missing of a model")
+    return 1 if failed else 0
 
 
 def _print_report(console: Console, model: str) -> bool:

@@ -11,6 +11,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import dagster as dg
+from filelock import FileLock
 
 from resources.configured import defaults
 from resources.warehouse.store import PublishedCopy, Warehouse
@@ -52,9 +53,13 @@ class Console:
 
     @cached_property
     def instance(self) -> dg.DagsterInstance:
-        """The history of runs. CommandError where its folder cannot be written."""
+        """The history of runs; two commands at once in a fresh checkout make it one after the other.
+
+        CommandError where its folder cannot be written, or holds what Dagster cannot read.
+        """
         require_writable(home())
-        return dg.DagsterInstance.get()
+        with FileLock(home() / ".first_use.lock"):
+            return opened_history(home())
 
     def model(self, name: str | None) -> ModelSpec:
         """The listed model of that name, the first one where none is named; ValueError where it is not listed."""
@@ -85,6 +90,21 @@ class Console:
         self.resources["references"].listed()
         lists = (self.resources[name] for name in ("model_list", "benchmark_list", "corpus_list"))
         register_names(self.instance, *lists)
+
+
+def opened_history(folder: Path) -> dg.DagsterInstance:
+    """Dagster's instance of a folder, its database created and upgraded. CommandError in words where that fails."""
+    try:
+        instance = dg.DagsterInstance.get()
+        instance.get_runs_count()
+        instance.event_log_storage.get_concurrency_keys()
+    except Exception as error:  # Dagster, SQLAlchemy, Alembic and YAML each raise their own
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        raise CommandError(
+            f"{folder} cannot be used as Dagster's home: {said}. Move it aside and take its dagster.yaml along "
+            f"(`git checkout data/dagster_home/dagster.yaml`): only the history of runs is lost, results stay"
+        ) from error
+    return instance
 
 
 def home() -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from console.location import CommandError, home, require_writable
+from console.location import CommandError, home, opened_history, require_writable
 
 WORKSPACE = ("-w", "workspace.yaml")
 
@@ -23,6 +23,8 @@ def serve_ui(host: str, port: int, *, read_only: bool) -> int:
         )
     require_writable(home())
     require_free(host, port)
+    with FileLock(home() / ".first_use.lock"):
+        opened_history(home())
     address = ["--host", host, "--port", str(port)]
     if read_only:
         return run_until_it_ends("dagster-webserver", *WORKSPACE, *address, "--read-only")

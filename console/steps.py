@@ -9,6 +9,9 @@ import dagster as dg
 
 from assets.partitions import key_for
 
+NEED_A_MODEL = frozenset({"date_models", "score_models", "test_contamination"})
+"""Jobs that ask a model or load its weights."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -32,6 +35,12 @@ def steps(model: str, benchmark: str | None, corpus: str | None) -> list[Step]:
         *([Step(f"what the corpus {corpus} holds", "mine_corpora", key_for(corpus))] if corpus else []),
         Step("pictures", "draw_exhibits"),
     ]
+
+
+def without_a_model(benchmark: str | None, corpus: str | None) -> list[Step]:
+    """The steps that fill tables from files, caches and sources alone, so that nothing is asked of a model."""
+    every = steps("none", benchmark, corpus)
+    return [step for step in every if step.job not in NEED_A_MODEL]
 
 
 def _leak(key: str, model: str, benchmark: str) -> list[Step]:

@@ -6,13 +6,15 @@ computes or fetches while a connection is open, and no connection outlives the c
 """
 
 import json
+import logging
 import os
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +26,16 @@ from resources.warehouse.frames import Rows, declared_frame
 from resources.warehouse.schema import MARTS_DIR, SCHEMA_DIR, Table, ddl_digest, ddl_files, tables
 
 REBUILD = "python launch.py rebuild"
+"""The command that mends a warehouse, named in errors."""
+
+READABLE_SINCE = "v1.2.0"
+"""Storage format of the published copy: DuckDB 1.2 is what notebooks of early 2025 pinned, and every later release
+opens it; formats before lack nothing that the tables need, but 1.2 is the oldest release that was tested."""
+
+PREVIOUS_COPIES = 2
+"""Published copies kept beside the present one: enough to go back past one bad run and the run that noticed it."""
+
+_LOG = logging.getLogger("strandline.warehouse")
 _THREADS: dict[Path, threading.RLock] = {}
 
 
@@ -95,14 +107,15 @@ class Warehouse:
     def write(self, *changes: Change) -> int:
         """Apply all changes in ONE transaction, or none of them.
 
-        Duplicate keys inside a batch are resolved without regard to arrival order: the row that sorts last over the
-        declared columns wins. NaN and infinity become NULL, and ``status`` says ``nonfinite``.
+        Duplicate keys inside a batch are resolved without regard to the order of rows or columns: the row that sorts
+        last over the columns in the order in which the table declares them wins, and the log counts those dropped. NaN
+        and infinity become NULL, and ``status`` says ``nonfinite``. Returns the rows written.
 
         Raises:
             ValueError: an unknown table or column, or a missing key.
             duckdb.ConstraintException: a value that the DDL forbids; nothing is written.
         """
-        prepared = [(change, declared_frame(_declared(change.table), change.rows)) for change in changes]
+        prepared = [(change, _prepared(_declared(change.table), change.rows)) for change in changes]
         with self._connection() as connection:
             connection.begin()
             try:
@@ -126,34 +139,91 @@ class Warehouse:
         return str(frame.item())
 
     def publish(self) -> Path:
-        """Swap a fresh copy in for readers; those who still read the old copy are not disturbed."""
+        """Swap a fresh copy in for readers; those who still read the old copy are not disturbed.
+
+        Every row is read and written anew, so that a file with a damaged block is never published, in the storage
+        format of ``READABLE_SINCE``, so that older clients can open it. The copies that it replaces are kept beside it
+        as ``previous_copies``.
+
+        Raises:
+            WarehouseError: the warehouse cannot be read whole, or the disk is full; what is published stays.
+        """
         self.published.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.published.with_name(f".{self.published.name}.{os.getpid()}")
-        with self._lock():
-            with self._open() as connection:
-                connection.execute("checkpoint")
-            shutil.copyfile(self.path, fresh)
+        self._sweep()
+        snapshot, fresh = (self._scratch(kind) for kind in ("snapshot", "fresh"))
+        try:
+            with self._lock():
+                with self._open() as connection:
+                    connection.execute("checkpoint")
+                shutil.copyfile(self.path, snapshot)
+            _copy_every_row(snapshot, fresh)
             _flush(fresh)
+            self._keep_previous()
             os.replace(fresh, self.published)
+        except duckdb.Error as error:
+            raise WarehouseError(
+                f"{self.path} cannot be read whole: {str(error).splitlines()[0]}. Nothing was published; "
+                f"rebuild it from the last good copy with `{REBUILD}`"
+            ) from error
+        except OSError as error:
+            raise WarehouseError(f"{self.published} cannot be written: {error.strerror}; the old copy stays") from error
+        finally:
+            for file in (snapshot, fresh):
+                _remove(file)
         return self.published
 
-    def restore(self) -> Path:
-        """Set the file aside and put the published copy in its place; returns where the old file is.
+    @property
+    def previous_copies(self) -> list[Path]:
+        """Where the published copies before the present one are kept, the newest first."""
+        stem, ending = self.published.stem, self.published.suffix
+        return [self.published.with_name(f"{stem}.previous-{age}{ending}") for age in range(1, PREVIOUS_COPIES + 1)]
 
-        Without a published copy that fits the declared tables the new warehouse is empty.
+    def restore(self) -> tuple[Path, Path | None]:
+        """Set the file aside and start from the newest published copy that can be read whole and fits the DDL.
+
+        Returns where the old file is, and the copy from which the new one starts; None where none fits and the new
+        warehouse is empty.
         """
         aside = self.path.with_name(f"{self.path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S}.aside")
         with self._lock():
             _move(self.path, aside)
+            for copy in (self.published, *self.previous_copies):
+                if copy.exists() and self._starts_from(copy):
+                    return aside, copy
             self._current = False
-            if self.published.exists():
-                shutil.copyfile(self.published, self.path)
-            try:
-                with self._open():
-                    pass
-            except WarehouseError:
-                _move(self.path, self.path.with_suffix(".unfit"))
-        return aside
+            with self._open():
+                pass
+        return aside, None
+
+    def _starts_from(self, copy: Path) -> bool:
+        """Take every row of a published copy into a new file; False, and no file, where it is damaged or unfit."""
+        self._current = False
+        try:
+            _copy_every_row(copy, self.path)
+            with self._open():
+                return True
+        except (duckdb.Error, WarehouseError):
+            for ending in ("", ".wal"):
+                _remove(Path(f"{self.path}{ending}"))
+            return False
+
+    def _keep_previous(self) -> None:
+        """Move the published copies on by one place; the oldest goes."""
+        copies = [self.published, *self.previous_copies]
+        for newer, older in reversed(list(pairwise(copies))):
+            if newer.exists():
+                _remove(older)
+                os.link(newer, older) if newer == self.published else newer.rename(older)
+
+    def _scratch(self, kind: str) -> Path:
+        return self.published.with_name(f".{self.published.name}.{os.getpid()}.{kind}")
+
+    def _sweep(self) -> None:
+        """Remove what publishing runs left behind whose process is gone."""
+        for file in self.published.parent.glob(f".{self.published.name}.*"):
+            pid = file.name.removeprefix(f".{self.published.name}.").split(".")[0]
+            if not pid.isdigit() or not _is_alive(int(pid)):
+                _remove(file)
 
     @contextmanager
     def _connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -318,6 +388,22 @@ def _add_columns(connection: duckdb.DuckDBPyConnection, declared: Table, path: P
             )
 
 
+def _prepared(declared: Table, rows: Rows) -> pl.DataFrame:
+    """A frame that fits the table, its columns in declared order and one row a key."""
+    frame = declared_frame(declared, rows)
+    frame = frame.select(column.name for column in declared.columns if column.name in frame.columns)
+    if not declared.primary_key:
+        return frame
+    keys = list(declared.primary_key)
+    dropped = frame.height - frame.select(keys).n_unique()
+    if not dropped:
+        return frame
+    _LOG.warning("%s: %d rows share a key with another row of their batch and were dropped", declared.name, dropped)
+    order = [name for name in frame.columns if not isinstance(frame.schema[name], pl.List)]
+    ranked = frame.sort(order, descending=True, nulls_last=True, maintain_order=True)
+    return ranked.unique(keys, keep="first", maintain_order=True)
+
+
 def _apply(connection: duckdb.DuckDBPyConnection, declared: Table, change: Change, frame: pl.DataFrame) -> None:
     connection.register("batch", frame.to_arrow())
     if isinstance(change, Replace):
@@ -338,9 +424,8 @@ def _insert(declared: Table, columns: Sequence[str], *, upsert: bool) -> str:
     key = ", ".join(declared.primary_key)
     types = {column.name: column.type for column in declared.columns}
     cast = ", ".join(f"cast({name} as {types[name]}) as {name}" for name in columns)
-    order = ", ".join(f"{name} desc nulls last" for name in columns)
-    distinct = f" qualify row_number() over (partition by {key} order by {order}) = 1 order by {key}"
-    return f"insert into {declared.name} by name select {cast} from batch{distinct if key else ''}" + (
+    ordered = f" order by {key}" if key else ""
+    return f"insert into {declared.name} by name select {cast} from batch{ordered}" + (
         _on_conflict(declared, columns) if upsert else ""
     )
 
@@ -349,6 +434,41 @@ def _on_conflict(declared: Table, columns: Sequence[str]) -> str:
     values = [name for name in columns if name not in declared.primary_key]
     update = ", ".join(f"{name} = excluded.{name}" for name in values)
     return f" on conflict ({', '.join(declared.primary_key)}) do " + (f"update set {update}" if update else "nothing")
+
+
+def _copy_every_row(source: Path, target: Path) -> None:
+    """Read every row of a DuckDB file and write it, with views, macros and comments, into a new one.
+
+    Raises duckdb.Error where a part of the source cannot be read.
+    """
+    connection = duckdb.connect()
+    try:
+        connection.execute(f"attach '{_quoted(source)}' as source (read_only)")
+        connection.execute(f"attach '{_quoted(target)}' as target (storage_version '{READABLE_SINCE}')")
+        connection.execute("copy from database source to target")
+        connection.execute("detach target")
+    finally:
+        connection.close()
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _remove(path: Path) -> None:
+    """Remove a file where it is there; a file that cannot be removed is nobody's error here."""
+    with suppress(OSError):
+        path.unlink()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _move(path: Path, target: Path) -> None:

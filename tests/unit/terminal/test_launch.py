@@ -1,7 +1,9 @@
 """The commands behind ``make``: loopback by default, warnings and errors in words, exit statuses."""
 
+import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -355,3 +357,32 @@ def test_a_section_is_added_to_the_report_by_one_record(tmp_path: Path) -> None:
     sections = [Section("IN SHORT", lambda *_: "known"), Section("TIDES", lambda _, model: f"{model}: high at noon")]
     assert full_report(copy, "m", sections).endswith("TIDES\n=====\nm: high at noon")
     assert full_report(copy, "m", [Section("IN SHORT", lambda *_: None), *sections]) == ""
+
+
+def test_a_damaged_home_is_said_in_words_with_the_way_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "dagster.yaml").write_text("storage: [this is: no configuration\n")
+    error = fails_in_one_line(capsys, "job", "describe_models")
+    assert f"{home} cannot be used as Dagster's home" in error
+    assert "Move it aside" in error
+
+
+FIRST_USE = """
+import sys
+from console.location import Console
+from assets.partitions import add, models
+console = Console()
+print(len(add(console.instance, models, [f"org/model-{n}" for n in range(40)])))
+"""
+
+
+@pytest.mark.slow
+def test_four_commands_at_once_make_one_history_in_a_fresh_home(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", FIRST_USE]
+    ran = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    said = [process.communicate(timeout=300) for process in ran]
+    assert [process.returncode for process in ran] == [0] * 4, said
+    assert sum(int(out) for out, _ in said) >= 40
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert len(instance.get_dynamic_partitions("models")) == 40

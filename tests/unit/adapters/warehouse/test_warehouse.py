@@ -286,8 +286,9 @@ def test_a_damaged_file_names_the_command_that_mends_it_and_restores_what_was_pu
     store.path.write_bytes(b"not a database" * 1000)
     with pytest.raises(WarehouseError, match="rebuild"):
         warehouse(tmp_path).query("select 1 as one")
-    aside = warehouse(tmp_path).restore()
+    aside, copy = warehouse(tmp_path).restore()
     assert aside.exists()
+    assert copy == store.published
     assert warehouse(tmp_path).query("select count(*) as n from perplexity.scores").item() == 4
 
 
@@ -343,3 +344,68 @@ def test_every_column_of_every_table_has_a_comment_and_every_table_a_key() -> No
         assert table.comment, table.name
         assert table.primary_key, table.name
         assert [column.name for column in table.columns if not column.comment] == [], table.name
+
+
+def long_texts(n: int) -> list[dict[str, str]]:
+    """Rows that fill blocks all over the file: random letters do not compress."""
+    letters = random.Random(n)
+    return [{"text_sha256": f"{i:064x}", "text": "".join(letters.choices("abcdefghijklmnop", k=400))} for i in range(n)]
+
+
+def damaged(path: Path) -> None:
+    """Overwrite the middle of a file, so that it opens and cannot be read whole."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(b"\x5a" * (size // 3))
+
+
+def test_a_damaged_warehouse_is_not_published_and_the_good_copy_stays(tmp_path: Path) -> None:
+    store = warehouse(tmp_path)
+    store.merge("spans.texts", long_texts(8000))
+    store.publish()
+    total = "select sum(length(text)) from spans.texts"
+    good = PublishedCopy(store.published).query(total).item()
+    damaged(store.path)
+    with pytest.raises(WarehouseError, match=r"rebuild"):
+        warehouse(tmp_path).publish()
+    assert PublishedCopy(store.published).query(total).item() == good
+    assert [file.name for file in store.published.parent.iterdir() if file.name.startswith(".")] == []
+
+
+def test_the_copies_before_are_kept_and_a_rebuild_starts_from_the_newest_that_reads(tmp_path: Path) -> None:
+    store, count = warehouse(tmp_path), "select count(*) from spans.texts"
+    for n in (5000, 6000, 7000, 8000):
+        store.replace("spans.texts", long_texts(n))
+        store.publish()
+    assert [PublishedCopy(copy).query(count).item() for copy in store.previous_copies] == [7000, 6000]
+    damaged(store.published)
+    store.path.write_bytes(b"not a database" * 1000)
+    _, copy = warehouse(tmp_path).restore()
+    assert copy == store.previous_copies[0]
+    assert warehouse(tmp_path).query(count).item() == 7000
+
+
+def test_what_a_killed_publisher_left_behind_is_swept_away(tmp_path: Path) -> None:
+    store = warehouse(tmp_path)
+    store.publish()
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = store.published.with_name(f".{store.published.name}.{gone.pid}.fresh")
+    left.write_bytes(b"half a copy")
+    store.publish()
+    assert not left.exists()
+
+
+def test_the_winner_of_a_key_that_stands_twice_depends_on_no_order_and_the_log_counts_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [{"text_sha256": "a", "text": "alpha"}, {"text_sha256": "a", "text": "beta"}]
+    turned = [dict(reversed(row.items())) for row in reversed(rows)]
+    kept = []
+    for number, batch in enumerate((rows, turned)):
+        store = warehouse(tmp_path / str(number))
+        assert store.merge("spans.texts", batch) == 1
+        kept.append(store.query("select text from spans.texts").item())
+    assert kept == ["beta", "beta"]
+    assert caplog.messages == ["spans.texts: 1 rows share a key with another row of their batch and were dropped"] * 2
