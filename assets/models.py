@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 import dagster as dg
-import polars as pl
 
 from assets import partitions
 from assets.tables import materialized, table_asset
@@ -18,8 +17,13 @@ from strandline.models.declared import DeclaredCutoff, judge, read_claims
 from strandline.models.training import read_training_corpora
 
 CLAIMS = ROOT / "data" / "declared_cutoffs.csv"
+"""What others say about cutoffs, a line a statement."""
+
 MIXES = ROOT / "data" / "training_corpora.csv"
+"""Which corpora went into which model suite."""
+
 CORPORA = ROOT / "data" / "corpora.csv"
+"""What each corpus is."""
 
 
 @table_asset(
@@ -29,22 +33,20 @@ CORPORA = ROOT / "data" / "corpora.csv"
 )
 def read_models(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, model_list: ModelListResource
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """Join ``data/models.yaml`` with the committed facts, and give every listed model its partition."""
     specs = model_list.read()
     entries = catalogue(specs, read_claims(CLAIMS), read_training_corpora(MIXES, CORPORA))
-    warehouse.open().replace("models.models", pl.DataFrame([asdict(e) for e in entries], infer_schema_length=None))
+    warehouse.open().replace("models.models", [asdict(e) for e in entries])
     new = partitions.add(context.instance, partitions.models, [spec.name for spec in specs])
     return materialized("models.models", models=len(entries), listed=len(specs), new_partitions=new)
 
 
 @table_asset("models.declared_cutoffs", reads=["declared_cutoffs_csv"], code_version="1")
-def judge_declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult:
+def judge_declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
     """Judge every claim of ``data/declared_cutoffs.csv``; conflicting claims stay separate rows."""
     judged = judge(read_claims(CLAIMS), datetime.now(UTC).date())
-    warehouse.open().replace(
-        "models.declared_cutoffs", pl.DataFrame([_claim_row(j) for j in judged], infer_schema_length=None)
-    )
+    warehouse.open().replace("models.declared_cutoffs", [_claim_row(j) for j in judged])
     return materialized(
         "models.declared_cutoffs",
         claims=len(judged),
@@ -55,12 +57,10 @@ def judge_declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult
 
 
 @table_asset("models.training_corpora", reads=["training_corpora_csv"], code_version="1")
-def store_training_corpora(warehouse: WarehouseResource) -> dg.MaterializeResult:
+def store_training_corpora(warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
     """Table 1 of the paper and the corpora of its section 3.3; models with closed data are marked unverified."""
     rows = read_training_corpora(MIXES, CORPORA)
-    warehouse.open().replace(
-        "models.training_corpora", pl.DataFrame([asdict(r) for r in rows], infer_schema_length=None)
-    )
+    warehouse.open().replace("models.training_corpora", [asdict(r) for r in rows])
     return materialized("models.training_corpora", rows=len(rows), models=len({r.model for r in rows}))
 
 
@@ -70,3 +70,4 @@ def _claim_row(judged: DeclaredCutoff) -> dict[str, object]:
 
 
 ASSETS = [read_models, judge_declared_cutoffs, store_training_corpora]
+"""The steps of this noun."""

@@ -25,3 +25,5 @@ SUITES: dict[str, tuple[Expect, ...]] = {
         Expect("ExpectColumnValuesToNotBeNull", column="dump_to", mostly=0.8),
     ),
 }
+"""What each table must satisfy: floors far under the 280 models and 347 claims that are committed, so that they fail
+on a file that was cut and not on a fact that was removed."""

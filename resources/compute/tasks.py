@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 Work = Callable[[Any], Any]
+"""From a payload to its result."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ _TIED_ANYWAY = ("falcon", "bloom")
 """Architectures whose output layer transformers ties to the embeddings even where the file stores it apart."""
 
 _BLOCK = re.compile(r"blk\.(\d+)\.")
+"""The layer that a tensor of a GGUF belongs to."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,10 @@ from datetime import date
 from typing import Literal
 
 Backend = Literal["transformers", "openai"]
+"""Weights that run here, or a server."""
+
 AskMode = Literal["chat", "likelihood"]
+"""Replies that are written, or probabilities of the next words that are read."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from strandline.models.training import TrainingCorpus
 
 T = TypeVar("T")
 _FINEST: dict[Precision, int] = {"day": 0, "month": 1, "year": 2}
+"""Of several release dates the one stated most exactly counts."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,10 @@ from strandline.models.keys import partition_key
 from strandline.numeric_input import whole_number
 
 _DESCRIBES_ONLY = {"api_key_env", "cost_per_million_tokens", "released_on", "is_open", "family", "n_params", "provider"}
+"""Settings that describe a model, or open its door, and change no answer of it."""
+
 _FAILED = {"FAILURE", "CANCELED"}
+"""Dagster's words for runs that ended without a result; any other run is done or under way."""
 
 
 @dataclass(frozen=True)

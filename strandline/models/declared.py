@@ -14,13 +14,28 @@ from pathlib import Path
 from typing import Literal
 
 Precision = Literal["day", "month", "year"]
+"""How exactly a date is stated."""
+
 KINDS = ("reported", "training_data", "reliable_knowledge", "fine_tuning")
+"""What a claimed date is said to be; the first where the source does not say."""
+
 _PRECISIONS: dict[int, Precision] = {0: "year", 1: "month", 2: "day"}
+"""By the number of parts that follow the year."""
+
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", re.ASCII)
+"""ISO 8601 down to the day, in ASCII digits."""
+
 _DATE_IN_NAME = re.compile(r"(?<!\d)(20\d{2})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])(?!\d)")
+"""A day in a model's name, as in gpt-4o-2024-08-06 or claude-3-5-sonnet-20241022."""
+
 _MONTH_IN_NAME = re.compile(r"-(2\d)(0[1-9]|1[0-2])(?=$|-)")
+"""A month in a model's name, as in mistral-large-2411."""
+
 _SAME_MEANING = {"reported": "training_data"}
+"""Kinds that are compared with each other: who states a cutoff without saying of what means the training data."""
+
 _EARLIEST = date(2010, 1, 1)
+"""No language model of this kind was trained before; an earlier date is a slip."""
 
 
 @dataclass(frozen=True)

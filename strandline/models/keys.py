@@ -6,6 +6,7 @@ Only the encoding belongs here; which models have a partition is decided elsewhe
 from urllib.parse import unquote_to_bytes
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+"""Bytes that stand for themselves: what every file system, URL and Dagster's own selection syntax leave alone."""
 
 
 def partition_key(name: str) -> str:

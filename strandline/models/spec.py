@@ -19,12 +19,26 @@ DTYPES = ("float32", "bfloat16", "float16", "auto")
 """Number formats of weights: the three that transformers loads and torch computes in, and the choice of one of them."""
 
 _MOVING_REVISIONS = {"main", "master", "head", "latest"}
+"""Names that a hub moves to every new commit."""
+
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+"""As ``sha256sum`` writes it."""
+
 _ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+"""What POSIX allows as a variable's name, in capitals as keys are named; a key itself does not look like this."""
+
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+"""``model`` or ``organisation/model``."""
+
 _WHEEL_MEMBER = re.compile(r"(?P<package>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9.+!_-]+)/(?P<member>\S+\.gguf)")
+"""``package==version/path/in/the/wheel.gguf``; a version as PEP 440 writes it."""
+
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMBT])?", re.IGNORECASE)
+"""A number and a unit: 135M, 1.7B."""
+
 _SIZE_UNITS = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+"""What the letters stand for in sizes of models."""
+
 _MOST_PARAMETERS = 10**15
 """A thousand times the largest models of 2025, and within the column's 64 bits: more is a slip of the unit."""
 
@@ -36,7 +50,10 @@ _TEXT_FIELDS = {"name", "backend", "source", "revision", "sha256", "gguf_sha256"
     "api_key_env",
     "provider",
 }
+"""Fields that are text; YAML reads an unquoted 1.0 or 2024 as a number."""
+
 _REQUIRED = tuple(f.name for f in fields(ModelSpec) if f.default is MISSING)
+"""Fields without a default."""
 
 
 class ModelsFileError(ValueError):
@@ -206,6 +223,7 @@ _CHECKS: dict[str, Any] = {
         else "api_key_env must be the NAME of an environment variable (capitals, digits, _), never the key itself"
     ),
 }
+"""What else a field must satisfy: each check gives a fault in words, or None."""
 
 
 def _source_faults(entry: Mapping[str, Any]) -> list[str]:

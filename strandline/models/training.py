@@ -16,10 +16,14 @@ _MIX_COLUMNS = [
     "model", "family", "corpus", "part_of", "n_dumps",
     "dump_from", "dump_to", "upsampling", "is_verified", "note", "source",
 ]
+"""The columns of ``data/training_corpora.csv``, in order."""
+
 _CORPUS_COLUMNS = [
     "corpus", "kind", "dump_from", "dump_to", "size_gb", "n_tokens",
     "n_documents_note", "deduplication", "excludes", "is_public", "note", "source",
 ]
+"""The columns of ``data/corpora.csv``, in order."""
+
 # fmt: on
 
 

@@ -18,10 +18,17 @@ import torch
 from strandline.scoring.prefix_tree import Run, TreeSlice
 
 IMPLEMENTATION = "strandline_tree"
+"""The name under which transformers knows it; a model's configuration bears it only while trees are computed."""
+
 BLOCK_ROWS = 64
+"""Rows of one block of scores. A trade-off: fewer blocks are fewer calls, but within a block up to half of the last
+keys is masked and computed for nothing, and its scores should stay in a core's cache."""
+
 _BOUND = threading.local()
+"""The pass that each thread has in hand: transformers calls attention functions without a way to hand one through."""
 
 Carried = dict[int, tuple[torch.Tensor, torch.Tensor]]
+"""Keys and values of the open path by layer, each [groups, tokens, size]."""
 
 
 class TreeUnsupportedError(RuntimeError):

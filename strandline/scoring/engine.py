@@ -39,13 +39,21 @@ if TYPE_CHECKING:
     from strandline.scoring.tree_forward import PathState
 
 SCORER_VERSION = "1"
+"""Part of what every score counts for; raised when the scores of the same tokens change beyond rounding."""
+
 SLICE_ROWS = 1024
+"""Tokens in one forward pass. A trade-off: enough that matrix products run at full speed, few enough that the
+activations of a slice stay small beside the weights."""
 
 T = TypeVar("T")
 Ids = tuple[int, ...]
+"""The token ids of one sequence."""
+
 Sums = NDArray[np.float64]
+"""Running sums of negative log-likelihoods along a sequence, fp64."""
 
 _ONE_COPY = threading.Lock()
+"""Held while a copy in fp32 is in memory, so that several threads have one between them."""
 
 
 class Scorer:

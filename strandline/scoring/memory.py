@@ -1,4 +1,4 @@
-"""What an exhausted memory looks like, and going on with half of the work in hand."""
+"""What an exhausted memory looks like; what then happens to the work in hand is decided in ``engine``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _WORDS = (
     "not enough memory",
     "defaultcpuallocator",
 )
+"""What torch's allocators say on processors and accelerators, in small letters."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:

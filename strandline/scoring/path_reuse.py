@@ -15,6 +15,7 @@ import numpy as np
 from strandline.scoring.prefix_tree import Ints, Request, common_length
 
 SHORTEST = 2
+"""Tokens that a text and a path must share: BOS alone is shared by all and saves nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class PathReuse:
 
     Args:
         known: paths that texts may go on from.
-        wanted: the topics whose path a text's shall be, by the text's digest.
+        wanted: by a text's digest, the topics for which this text's path is to be kept.
         keep: called with a topic, its path and the state along it once they are computed.
     """
 
@@ -71,8 +72,14 @@ class PathReuse:
 def starts(requests: Sequence[Request], paths: Sequence[KnownPath]) -> Iterator[Start]:
     """Every request once, with the path that shares its longest beginning, of at least ``SHORTEST`` tokens.
 
-    Two trees leave a path, one on either side of it in the order of token ids: then each sequence shares at least as
-    much with its neighbour as with the path, and no token that is in the path or in the tree is computed again.
+    Sequences leave a path on one of two sides, by the order of token ids, and each side is a tree of its own:
+
+        path      5 7 2 9
+        smaller   5 7 1 …      5 6 …        in this order, away from the path
+        greater   5 7 2 9 4 …  5 7 3 …  5 8 …
+
+    On one side each sequence shares at least as much with its neighbour as with the path, so no token that is in the
+    path or in the tree is computed again.
     """
     arrays = [np.asarray(path.ids, dtype=np.int64) for path in paths]
     groups: dict[tuple[int, bool, bool], list[Request]] = {}

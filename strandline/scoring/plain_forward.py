@@ -18,9 +18,13 @@ from strandline.scoring.language_model import LanguageModel
 from strandline.scoring.projection import Projection
 
 PADDING_ID = 0
+"""An id that every vocabulary has; under the mask it reaches no real token."""
+
 _ROWS_AT_ONCE = 64
+"""Rows whose distribution over the vocabulary is held in fp32 at once: 38 MB for 150,000 ids."""
 
 Ids = tuple[int, ...]
+"""The token ids of one sequence."""
 
 
 def document_losses(model: object, ids: Sequence[int]) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from strandline.numeric_input import whole_number
 
 Ints = NDArray[np.int64]
+"""Whole numbers: ids, depths or rows."""
 
 
 @dataclass(frozen=True)

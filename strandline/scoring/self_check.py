@@ -18,9 +18,19 @@ from strandline.scoring.language_model import LanguageModel
 from strandline.scoring.prefix_tree import PrefixTree, Request
 
 TOLERANCE = {"float32": 1e-4, "bfloat16": 0.1, "float16": 0.05}
+"""Nats a token by which a fast way may differ from the plain pass. In fp32 it is what the engine claims; half
+precision keeps 8 or 11 bits, so that sums in another order differ by hundredths of a nat."""
+
 _LENGTH = 24
+"""Tokens of a sample: long enough to branch twice and to be cut into slices, short enough that the check costs a
+moment."""
+
 _ONE_AT_A_TIME = threading.RLock()
+"""A model is checked once, also where several threads begin to use it together."""
+
 _LONGEST_WINDOW = 1024
+"""The longest window of windowed attention that a sample is made to pass; beyond that the check would take
+seconds."""
 
 
 @dataclass(frozen=True)

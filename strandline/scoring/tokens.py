@@ -34,9 +34,13 @@ _MARK = "\ufdd0{}\ufdd1"
 text, so that nothing in a text is mistaken for them."""
 
 _MARKED = re.compile("(\ufdd0[0-9]+\ufdd1)")
+"""The same, to find the marks again."""
 
 _LOCK = threading.RLock()
+"""Two threads that meet a tokenizer first make one reader between them."""
+
 _READERS: WeakKeyDictionary[Any, _TextReader | None] = WeakKeyDictionary()
+"""The reader of each tokenizer, for as long as the tokenizer is there."""
 
 
 def token_ids(tokenizer: Any, texts: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:

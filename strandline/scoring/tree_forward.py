@@ -23,6 +23,7 @@ from strandline.scoring.prefix_tree import PrefixTree, TreeSlice
 from strandline.scoring.projection import Projection
 
 _SWITCH = threading.Lock()
+"""Held while a model's attention is exchanged; see ``tree_mode``."""
 
 
 @dataclass(frozen=True)
