@@ -6,7 +6,7 @@ about scenarios that were not simulated, and its coverage carries the binomial e
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,15 @@ def summarise(runs: Sequence[Recovery], *, has_truth: bool, found_only: bool = F
     """Summarise the runs of one scenario.
 
     Args:
-        runs: all runs; ValueError where there are none.
+        runs: all runs. ValueError where there are none, or where a value is not finite or an interval ends before it
+            begins.
         has_truth: whether the scenario has a true value; otherwise each finding is a false one.
         found_only: count coverage over findings only, as a reader of the report would.
     """
     if not runs:
         raise ValueError("no runs to summarise")
+    for run in runs:
+        _check(run)
     judged = [run for run in runs if run.truth is not None and (run.found or not found_only)]
     errors = [run.estimate - run.truth for run in judged if run.estimate is not None and run.truth is not None]
     widths = sorted(run.high95 - run.low95 for run in judged if run.low95 is not None and run.high95 is not None)
@@ -75,6 +78,16 @@ def summarise(runs: Sequence[Recovery], *, has_truth: bool, found_only: bool = F
         median_width=_median(widths),
         false_findings=None if has_truth else sum(run.found for run in runs),
     )
+
+
+def _check(run: Recovery) -> None:
+    """Refuse a run whose numbers cannot be counted."""
+    values = (run.truth, run.estimate, run.low80, run.high80, run.low95, run.high95)
+    if not all(isfinite(value) for value in values if value is not None):
+        raise ValueError(f"the values of a run are finite or None, got {run}")
+    for low, high in ((run.low80, run.high80), (run.low95, run.high95)):
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"an interval begins before it ends, got {low} to {high}")
 
 
 def _coverage(intervals: Sequence[tuple[float | None, float | None, float | None]]) -> float | None:

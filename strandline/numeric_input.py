@@ -41,7 +41,8 @@ def whole_number(value: object, name: str, least: int) -> int:
     except TypeError:
         raise ValueError(f"{name} is a whole number, got {value!r}") from None
     if number < least:
-        raise ValueError(f"{name} is at least {least}, got {number}")
+        bound = f"is at least {least}" if least else "must not be negative"
+        raise ValueError(f"{name} {bound}, got {number}")
     return number
 
 

@@ -82,7 +82,7 @@ def is_constant(curve: ArrayLike) -> bool:
 
 def relative_curve(curve: ArrayLike) -> Floats:
     """Min-max over months; NaN throughout where the range is zero or nothing is known."""
-    values = real_array(curve, "curve")
+    values = real_array(curve, "curve").ravel()
     known = values[np.isfinite(values)]
     if known.size == 0 or is_constant(values):
         return np.full(len(values), np.nan)

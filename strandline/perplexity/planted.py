@@ -13,21 +13,40 @@ way, dependent topics, and noise of the scoring itself. What does NOT belong her
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from strandline.numeric_input import real_number, whole_number
 from strandline.perplexity.differences import Floats, Ints
 
 FADE = 0.15
+"""Edit distance (share of a text) over which memory fades to 1/e: a judgement, a version that differs in a sixth of its
+words is remembered a third as well."""
+
 PANEL_STEP, TOPIC_STEP = 0.5, 0.25
+"""Nats per root of the edit size. The first gives the robust sd of steps on real text (0.075), the second is half."""
+
 CRAWL_AGE = 9.0
+"""Mean age of crawl copies in months, exponential: older mixtures as in web crawls."""
+
 BROAD = 24
+"""Months on either side over which the copies of a broad mixture spread."""
+
 BEFORE, AFTER = 60, 30
+"""Months of edit history beyond the range, so that copies may be older or newer than it."""
+
 PANEL_WORLDS = ("sharp", "mix80", "broad", "two", "flat", "monoL", "monoR")
 EDIT_HABITS = ("wiki", "factbook")
 SERIES_WORLDS = ("none", "step", "ramp12", "hinge", "log6", "curve")
+"""The worlds and habits that the functions below describe."""
+
+LARGEST_HEIGHT = 1e6
+"""Standard deviations: more would drown the noise in roundings."""
+
+FEWEST_MONTHS = 8
+"""The shortest range in which a planted month lies between its quarters."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +124,7 @@ def planted_panel(
     """
     if world not in PANEL_WORLDS:
         raise ValueError(f"unknown world {world!r}: one of {', '.join(PANEL_WORLDS)}")
+    _check_sizes(n_topics, n_months)
     text = planted_text(edits, rng, n_topics, n_months)
     middle = int(rng.integers(n_months // 4, n_months - n_months // 4))
     versions, weights = trained_versions(world, middle, rng, n_topics, n_months)
@@ -140,6 +160,7 @@ def planted_topics(
         fade: edit distance over which memory fades.
         heavy: draw the texts' own steps from a Student t with 3 degrees of freedom.
     """
+    _check_sizes(n_topics, n_months)
     text = planted_text(edits, rng, n_topics, n_months, step=TOPIC_STEP, heavy=heavy)
     common = int(rng.integers(n_months // 2, n_months - n_months // 6))
     older = rng.integers(0, common, n_topics)
@@ -172,10 +193,16 @@ def planted_series(
         season, walk: amplitude of a yearly wave and monthly sd of a random walk, both unknown to the estimator.
 
     Raises:
-        ValueError: for an unknown world.
+        ValueError: for an unknown world, and numbers out of range.
     """
     if world not in SERIES_WORLDS:
         raise ValueError(f"unknown world {world!r}: one of {', '.join(SERIES_WORLDS)}")
+    _check_sizes(1, n_months)
+    for name, value in {"snr": snr, "season": season, "walk": walk}.items():
+        if abs(real_number(value, name)) > LARGEST_HEIGHT:
+            raise ValueError(f"{name} is at most {LARGEST_HEIGHT:g} standard deviations, got {value}")
+    if not 0 <= real_number(phi, "phi") < 1:
+        raise ValueError(f"phi is from 0 up to 1, got {phi}")
     months = np.arange(n_months)
     start = int(rng.integers(n_months // 4, n_months - n_months // 4))
     noise = rng.normal(0, 1, n_months) * np.sqrt(np.where(months == 0, 1.0, 1 - phi**2))
@@ -267,9 +294,9 @@ def _most_remembered(world: str, middle: int, distances: Floats, n_months: int) 
     return int(np.argmax(benefit))
 
 
-def without_memory(panel: PlantedPanel) -> PlantedPanel:
-    """The same texts as a second timeless model scores them: the reference in the target's place."""
-    return replace(panel, target=panel.reference, truth=None)
+def _check_sizes(n_topics: int, n_months: int) -> None:
+    whole_number(n_topics, "n_topics", 1)
+    whole_number(n_months, "n_months", FEWEST_MONTHS)
 
 
 def _edit_rates(edits: str, rng: np.random.Generator, length: int) -> tuple[Floats, NDArray[np.bool_]]:

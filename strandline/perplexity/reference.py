@@ -6,7 +6,7 @@ however many months that version lasted, so no month weighs more than another (o
 weighing versions by their months); and a topic's versions are only scored by models that never saw the topic (K folds).
 What it cannot show: it is weaker than a language model, so texts that become easier for language models alone stay in
 the difference; on real text it has called the end of the range the lowest. What does NOT belong here: tokenizing (the
-caller passes the ids that the target scored) and testing the reference (``cutoffs``).
+caller passes the ids that the target scored) and testing the reference (``estimates``).
 
 Tested by tests/unit/methods/perplexity/test_reference.py against a plain dictionary implementation.
 """
@@ -20,13 +20,26 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
+from strandline.numeric_input import real_number, whole_number
 from strandline.perplexity.differences import Floats, Ints
 
 ORDER = 5
+"""Longest n-gram: the usual order of smoothed n-gram models of this size of text."""
+
 FOLDS = 8
+"""Parts of the topics: a trade-off between text to train on (seven eighths) and memory."""
+
 DISCOUNT = 0.75
+"""Taken off every count: the value in common use for absolute discounting."""
+
 BLOCK = 400
+"""Topics that are fitted together: a bound on memory."""
+
+LARGEST_VOCABULARY = 2**31
+"""Token ids are stored as 32-bit integers."""
+
 NGRAM_VERSION = "1"
+"""Raised when the same texts would get other scores; part of what a stored reference counts for."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,11 @@ def reference_name(resource: str, tokenizer: str) -> str:
 
 
 def fold_of(topics: Sequence[str], folds: int) -> dict[str, int]:
-    """A fold for each topic: equal sizes, decided by the topic's name alone and not by the order it arrives in."""
+    """A fold for each topic: equal sizes, decided by the topic's name alone and not by the order it arrives in.
+
+    ValueError for fewer than one fold.
+    """
+    whole_number(folds, "folds", 1)
     ranked = sorted(set(topics), key=lambda topic: (sha256(topic.encode()).digest(), topic))
     return {topic: rank % folds for rank, topic in enumerate(ranked)}
 
@@ -103,10 +120,17 @@ def crossfit_scores(
         absent.
 
     Raises:
-        ValueError: for fewer than two topics (nothing to train on), negative token ids, and settings out of range.
+        ValueError: for fewer than two topics (nothing to train on), token ids that are negative or no whole numbers,
+            and settings out of range.
     """
-    if not 0 < discount < 1 or order < 1 or folds < 2:
-        raise ValueError(f"order, folds and discount must be >= 1, >= 2 and in (0, 1): {order}, {folds}, {discount}")
+    whole_number(order, "order", 1)
+    whole_number(folds, "folds", 2)
+    if not 0 < real_number(discount, "discount") < 1:
+        raise ValueError(f"discount lies between 0 and 1, got {discount}")
+    if vocabulary is not None and whole_number(vocabulary, "vocabulary", 0) > LARGEST_VOCABULARY:
+        raise ValueError(f"vocabulary is at most {LARGEST_VOCABULARY}, got {vocabulary}")
+    if not documents:
+        raise ValueError("a cross-fitted reference needs at least two topics, got no document")
     scores: dict[tuple[str, str], ReferenceScore] = {}
     for block in blocks_of([document.topic for document in documents]):
         members = [document for document in documents if document.topic in block]
@@ -130,7 +154,7 @@ def blocks_of(topics: Sequence[str]) -> list[frozenset[str]]:
 def _block_scores(
     documents: Sequence[Document], vocabulary: int | None, order: int, folds: int, discount: float
 ) -> dict[tuple[str, str], ReferenceScore]:
-    keys = [(d.topic, d.skip, np.asarray(d.tokens, dtype=np.int64).tobytes()) for d in documents]
+    keys = [(d.topic, d.skip, _token_ids(d).tobytes()) for d in documents]
     distinct = dict(zip(keys, documents, strict=True))
     means = dict(zip(distinct, _scored(list(distinct.values()), vocabulary, order, folds, discount), strict=True))
     scores: dict[tuple[str, str], ReferenceScore] = {}
@@ -139,6 +163,14 @@ def _block_scores(
         if n_tokens > 0:
             scores[document.topic, document.key] = ReferenceScore(document.key, mean, n_tokens)
     return scores
+
+
+def _token_ids(document: Document) -> Ints:
+    """The ids as integers; ValueError where they are something else, which NumPy would round."""
+    ids = np.asarray(document.tokens)
+    if ids.size and (ids.dtype.kind not in "iu" or ids.ndim != 1):
+        raise ValueError(f"token ids are whole numbers in one row, got {ids.dtype} for {document.topic!r}")
+    return ids.astype(np.int64).ravel()
 
 
 def _scored(
@@ -172,7 +204,7 @@ def word_ids(texts: Sequence[str], vocabulary: dict[str, int]) -> list[list[int]
 def _stream(documents: Sequence[Document]) -> tuple[Ints, Ints, Ints]:
     """All tokens in one row, each position's document start and each position's document number."""
     lengths = np.array([len(document.tokens) for document in documents], dtype=np.int64)
-    arrays = [np.asarray(document.tokens, dtype=np.int64) for document in documents]
+    arrays = [_token_ids(document) for document in documents]
     stream = np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
     if stream.size and stream.min() < 0:
         raise ValueError("token ids must not be negative")

@@ -8,12 +8,14 @@ A scenario is named ``world/edits/n<topics>/m<months>`` for panels, ``world/snr<
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from strandline.calibration import Recovery, Scenario
+from strandline.numeric_input import whole_number
 from strandline.perplexity.curves import lowest_month
 from strandline.perplexity.panel_with_reference import panel_cutoff
 from strandline.perplexity.panel_without_reference import noref_cutoff
@@ -29,8 +31,14 @@ from strandline.perplexity.rise import rise_cutoff
 from strandline.perplexity.topic import topic_cutoffs
 
 ONE_CUTOFF = ("sharp", "mix80", "broad")
+"""The panel worlds with one true month inside the range."""
+
 PANEL_ESTIMATORS = ("panel", "panel_noref", "trimmed95_minmax")
+"""What is run on panels: ours with and without a reference, and the paper's statistic beside them."""
+
 SIZES = ((20, 59), (100, 24), (100, 85))
+"""Topics and months beside the usual 100 by 59: few topics, a short range, a long one."""
+
 RISES = ("step", "ramp12", "hinge", "log6")
 SERIES = (
     "none/snr0/phi0.0/m54", "none/snr0/phi0.4/m54", "none/snr0/phi0.7/m54", "none/snr0/phi0.4/m24",
@@ -39,6 +47,8 @@ SERIES = (
     *(f"{world}/snr4/phi0.4/m{months}" for months in (24, 85) for world in RISES[:2]),
     "ramp12/snr4/phi0.7/m54", "step/snr4/phi0.4/m54/season0.7",
 )  # fmt: skip
+"""Shapes of a rise, and series with and without one: heights, autocorrelations and lengths around those of news."""
+
 TOPIC_VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "deep": {"depth": 0.2},
@@ -53,6 +63,13 @@ TOPIC_VARIANTS: dict[str, dict[str, Any]] = {
 }
 """Worlds of single topics: strongly remembered, other sizes, without memory, heavy-tailed steps, months of their own, a
 poor reference, and memory that fades at another rate than the templates."""
+
+SCENARIOS = {
+    **dict.fromkeys(PANEL_ESTIMATORS, re.compile(r"\w+/\w+/n\d+/m\d+")),
+    "rise": re.compile(r"\w+/snr\d+/phi[\d.]+/m\d+(/(season|walk)[\d.]+)*"),
+    "topic": re.compile(rf"\w+/({'|'.join(TOPIC_VARIANTS)})/(memory|discovery)"),
+}
+"""How the scenarios of each estimator are written."""
 
 
 def scenarios() -> tuple[Scenario, ...]:
@@ -82,13 +99,16 @@ def run_once(estimator: str, scenario: str, seed: int) -> Recovery:
     Raises:
         ValueError: for an unknown estimator or scenario.
     """
+    if estimator not in (*PANEL_ESTIMATORS, "rise", "topic"):
+        raise ValueError(f"unknown estimator {estimator!r}")
+    if not SCENARIOS[estimator].fullmatch(scenario):
+        raise ValueError(f"{estimator} has no scenario of the form {scenario!r}")
+    whole_number(seed, "seed", 0)
     rng = np.random.default_rng([seed, crc32(scenario.encode())])
     if estimator == "rise":
         return _rise_run(scenario, rng, seed)
     if estimator == "topic":
         return _topic_run(scenario, rng, seed)
-    if estimator not in PANEL_ESTIMATORS:
-        raise ValueError(f"unknown estimator {estimator!r}")
     world, edits, topics, months = scenario.split("/")
     panel = planted_panel(world, edits, rng, n_topics=int(topics[1:]), n_months=int(months[1:]))
     return _panel_run(estimator, panel, seed)

@@ -1,4 +1,4 @@
-"""PANEL-DEFAULT: golden values to their digits, what moves an estimate and what must not, level, power and fuzzing."""
+"""``panel``: golden values to their digits, what moves an estimate and what must not, level, power and fuzzing."""
 
 import json
 from collections import Counter

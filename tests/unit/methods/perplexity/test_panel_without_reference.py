@@ -1,4 +1,4 @@
-"""PANEL-NOREF: golden values, refusal where there is nothing, power where it is claimed, fuzzing."""
+"""``panel_noref``: golden values, refusal where there is nothing, power where it is claimed, fuzzing."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.perplexity.panel_without_reference import NorefCutoff, noref_cutoff
-from strandline.perplexity.planted import planted_panel, without_memory
+from strandline.perplexity.planted import planted_panel
 
 GOLDEN = json.loads((Path(__file__).parents[3] / "golden" / "cutoff_estimators.json").read_text())
 
@@ -63,8 +63,8 @@ def test_one_valley_is_covered_and_a_thousand_topics_find_it() -> None:
 
 def test_a_timeless_reference_passes_the_test_that_it_must_pass() -> None:
     for seed in range(10):
-        panel = without_memory(planted_panel("sharp", "wiki", np.random.default_rng(seed)))
-        assert not noref_cutoff(panel.target).found
+        panel = planted_panel("sharp", "wiki", np.random.default_rng(seed))
+        assert not noref_cutoff(panel.reference).found
 
 
 def test_too_small_and_broken_panels_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""RISE-DEFAULT: golden values, level on autocorrelated trends, power on planted rises, fuzzing."""
+"""``rise``: golden values, level on autocorrelated trends, power on planted rises, fuzzing."""
 
 import json
 from pathlib import Path

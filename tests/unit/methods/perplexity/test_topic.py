@@ -1,4 +1,4 @@
-"""TOPIC-DEFAULT: golden values, false discoveries, coverage, what is refused, fuzzing."""
+"""``topic``: golden values, false discoveries, coverage, what is refused, fuzzing."""
 
 import json
 from pathlib import Path
