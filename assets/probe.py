@@ -7,6 +7,7 @@ Both estimators are computed from whatever a run has.
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import cache
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -15,6 +16,7 @@ from assets import pictures
 from assets.partitions import models, name_of
 from assets.tables import materialized, table_multi_asset
 from resources.configured import AskingResource, ModelListResource, WarehouseResource
+from resources.probe.asking import Asker
 from resources.probe.rows import (
     Recorder,
     boundary_changes,
@@ -24,13 +26,14 @@ from resources.probe.rows import (
     stored_rounds,
 )
 from strandline.models import ModelSpec
-from strandline.probe import RoundReply, StoredRound
-from strandline.probe.boundaries import date_run
+from strandline.probe import Question, RoundReply, StoredRound
+from strandline.probe.boundaries import ESTIMATORS, Estimator, date_run
 from strandline.probe.figures import probe_figure
 from strandline.probe.report import report
 from strandline.probe.runs import POLICIES, Settings
 from strandline.probe.session import Budget, Policy, Session, Spent, run_session
 
+Results = Iterator[dg.MaterializeResult[Any]]
 ASKED = ["probe.runs", "probe.rounds", "probe.answers"]
 DATED = ["probe.posteriors", "probe.boundaries"]
 
@@ -39,7 +42,7 @@ class AskConfig(dg.Config):
     """How a model is asked. Another policy or seed is another run; ceilings count what earlier sessions used."""
 
     policy: str = Field(default="calibrated", description=f"What chooses the questions: {', '.join(POLICIES)}.")
-    seed: int = Field(default=0, description="Breaks ties and sets where the default policy explores.")
+    seed: int = Field(default=0, ge=0, description="Breaks ties and sets where the default policy explores.")
     max_questions: int | None = Field(default=None, description="Ceiling on the questions of this run.")
     max_tokens: int | None = Field(default=None, description="Ceiling on prompt and reply tokens of this run.")
     max_cost: float | None = Field(default=None, description="Ceiling on cost, where data/models.yaml has a price.")
@@ -48,9 +51,15 @@ class AskConfig(dg.Config):
 class DateConfig(dg.Config):
     """Which estimators date a model's current run."""
 
-    estimators: list[str] = Field(
-        default=["calibrated", "modelclock"], description="calibrated, modelclock, modelclock_reference."
-    )
+    estimators: list[str] = Field(default=["calibrated", "modelclock"], description=f"{', '.join(ESTIMATORS)}.")
+
+    def chosen(self) -> list[Estimator]:
+        """The estimators by name; ValueError names one that there is not."""
+        unknown = [name for name in self.estimators if name not in ESTIMATORS]
+        if unknown or not self.estimators:
+            what = f"no estimator is called {unknown[0]!r}" if unknown else "no estimator is named"
+            raise ValueError(f"{what}; there are {', '.join(ESTIMATORS)}")
+        return [name for name in ESTIMATORS if name in self.estimators]
 
 
 @table_multi_asset(
@@ -68,7 +77,7 @@ def ask_model(
     warehouse: WarehouseResource,
     model_list: ModelListResource,
     asking: AskingResource,
-) -> Iterator[dg.MaterializeResult]:
+) -> Results:
     """Ask a model about dated releases, round by round, until the policy or a ceiling ends it."""
     store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
     budget = Budget(config.max_questions, config.max_tokens, config.max_cost)
@@ -105,34 +114,34 @@ def _ask(
     with ExitStack() as stack:
 
         @cache
-        def asker() -> object:
+        def asker() -> Asker:
             return stack.enter_context(closing(asking.open(spec)))
 
-        def ask(questions: list) -> RoundReply:
+        def ask(questions: list[Question]) -> RoundReply:
             return asker().ask(questions)
 
         return run_session(policy, ask, recorder.store, stored=recorder.rounds, budget=budget, progress=progress)
 
 
 @table_multi_asset(DATED, deps=ASKED, partitions_def=models, code_version="1", follows=True)
-def date_answers(
-    context: dg.AssetExecutionContext, config: DateConfig, warehouse: WarehouseResource
-) -> Iterator[dg.MaterializeResult]:
+def date_answers(context: dg.AssetExecutionContext, config: DateConfig, warehouse: WarehouseResource) -> Results:
     """Date the answers of a model's current run with every estimator, show why, and what it does not mean."""
     store, model = warehouse.open(), name_of(context.partition_key)
     run = current_run(store, model)
     if run is None:
         raise dg.Failure(f"{model} has not been asked yet: materialize {ASKED[0]} for it first", allow_retries=False)
     stored = stored_rounds(store, run)
-    dated = [date_run(name, run.calendar, stored, seed=run.settings.seed) for name in config.estimators]
+    dated = [date_run(name, run.calendar, stored, seed=run.settings.seed) for name in config.chosen()]
     boundaries, masses = [b for b, _ in dated], [m for _, m in dated]
     store.write(*boundary_changes(run, boundaries, masses))
     place, folder = ("probe", context.partition_key), warehouse.reports_folder()
-    shown = pictures.picture(probe_figure(model, boundaries, masses, stored), *place, folder=folder)
-    text = pictures.report_text(report(run.header, boundaries, stored), *place, folder=folder)
-    found = {b.estimator: b.label if b.status in b.label else f"{b.label} ({b.status})" for b in boundaries}
+    shown: dict[str, Any] = pictures.picture(probe_figure(model, boundaries, masses, stored), *place, folder=folder)
+    text: dict[str, Any] = pictures.report_text(report(run.header, boundaries, stored), *place, folder=folder)
+    labels: dict[str, Any] = {
+        b.estimator: b.label if b.status in b.label else f"{b.label} ({b.status})" for b in boundaries
+    }
     yield materialized("probe.posteriors", run_id=run.run_id, positions=len(run.days), **shown)
-    yield materialized("probe.boundaries", run_id=run.run_id, **found, **shown, **text)
+    yield materialized("probe.boundaries", run_id=run.run_id, **labels, **shown, **text)
 
 
 ASSETS = [ask_model, date_answers]

@@ -7,9 +7,10 @@ merged, package by package, as it arrives.
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from assets.tables import key_of, materialized, table_asset, table_multi_asset
 from resources.configured import NetworkResource, WarehouseResource
@@ -26,8 +27,9 @@ from resources.releases.rows import (
     stored_releases,
 )
 from resources.warehouse.store import Replace
+from strandline.releases.dates import utc_day
 from strandline.releases.facts import facts_folder, read_projects, read_releases
-from strandline.releases.flags import flagged
+from strandline.releases.flags import RULES_VERSION, flagged
 from strandline.releases.items import ItemRules, probe_items
 from strandline.releases.sources import SOURCES
 
@@ -50,10 +52,18 @@ class RefreshConfig(dg.Config):
 class CalendarConfig(dg.Config):
     """How the calendar of questions is drawn; the defaults are those of `ItemRules`."""
 
-    first_day: str = Field(default="2015-01-01", description="First day of the calendar.")
+    first_day: str = Field(default="2015-01-01", description="First day of the calendar, as YYYY-MM-DD.")
     days_a_week: int = Field(default=2, ge=1, le=7, description="Days kept of each week; 7 keeps all eligible ones.")
     per_day: int = Field(default=12, ge=1, description="Releases kept of a day.")
     per_project_year: int = Field(default=26, ge=1, description="Releases kept of a project in a year.")
+
+    @field_validator("first_day")
+    @classmethod
+    def _is_a_day(cls, value: str) -> str:
+        """A day that is none is refused where it is written, before anything runs."""
+        if utc_day(value) is None:
+            raise ValueError(f"first_day is a day as YYYY-MM-DD from 1990 on, got {value!r}")
+        return value
 
     def rules(self) -> ItemRules:
         """As the methods take it."""
@@ -70,18 +80,18 @@ class CalendarConfig(dg.Config):
     reads=["release_facts", "registries"],
     needs=["network"],
     fresh_for=REFRESHED_WITHIN,
-    code_version="1",
+    code_version=RULES_VERSION,
 )
 def merge_releases(
     context: dg.AssetExecutionContext, config: RefreshConfig, warehouse: WarehouseResource, network: NetworkResource
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[dg.MaterializeResult[Any]]:
     """The committed facts, what earlier refreshes found, and, if asked for, what the registries say now."""
     store, now, endpoints = warehouse.open(), datetime.now(UTC), configured()
     projects = read_projects(facts_folder())
     before = stored_over_facts(store, projects, read_releases(facts_folder(), projects))
     rows = release_rows(flagged(before.releases, now.date()), projects, endpoints)
     store.write(Replace("releases.sources", state_rows(before.states)), Replace("releases.releases", rows))
-    requests = {}
+    requests: dict[str, int] = {}
     if config.refresh:
         with network.open(endpoints.authorization) as http:
             targets = before.targets(config.registries, config.packages)
@@ -94,8 +104,8 @@ def merge_releases(
     yield materialized("releases.releases", **coverage(store))
 
 
-@table_asset("releases.probe_items", deps=["releases.releases"], code_version="1", follows=True)
-def draw_probe_items(config: CalendarConfig, warehouse: WarehouseResource) -> dg.MaterializeResult:
+@table_asset("releases.probe_items", deps=["releases.releases"], code_version=RULES_VERSION, follows=True)
+def draw_probe_items(config: CalendarConfig, warehouse: WarehouseResource) -> dg.MaterializeResult[Any]:
     """A calendar of days, the releases of each, and a version beside each that never was."""
     store = warehouse.open()
     projects, releases = read_projects(facts_folder()), stored_releases(store)

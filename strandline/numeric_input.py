@@ -59,6 +59,14 @@ def real_number(value: object, name: str) -> float:
     return number
 
 
+def share(value: object, name: str) -> float:
+    """A number from 0 to 1; ValueError for anything else."""
+    number = real_number(value, name)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} lies between 0 and 1, got {value!r}")
+    return number
+
+
 def _parsed(values: ArrayLike, name: str) -> NDArray[np.generic]:
     """Anything but an array of numbers, element by element, so that no boolean hides among numbers."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -22,7 +22,11 @@ from strandline.probe.report import Header
 from strandline.probe.runs import Settings, policy_for, run_id
 from strandline.probe.session import Budget, Plan, Policy, answered, plan, spent
 
-ANSWER_SCHEMA = {"answer": pl.String, "p_yes": pl.Float64, "weight": pl.Float64}
+IDENTITY = ("name", "source", "revision", "sha256", "gguf_sha256", "served_name", "ask", "dtype")
+"""What of a model's entry makes its answers what they are, and so is part of a run's name."""
+LIMITS = ("context_length", "max_response_tokens")
+"""Further fields that can change answers; they are part of the name where an entry sets them, so that the names of runs
+of entries without them stay."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,16 @@ def read_calendar(reader: Reader) -> Calendar:
     return build_calendar(rows.iter_rows(named=True))
 
 
+def asked_how(spec: ModelSpec) -> dict[str, object]:
+    """What makes a model and the way it is asked what they are: every field of its entry that can change an answer."""
+    usual = {field.name: field.default for field in fields(ModelSpec)}
+    limits = {name: getattr(spec, name) for name in LIMITS if getattr(spec, name) != usual[name]}
+    return {name: getattr(spec, name) for name in IDENTITY} | limits
+
+
 def new_run(spec: ModelSpec, settings: Settings, calendar: Calendar, code_version: str) -> Run:
     """The run that these settings mean for a model, starting now."""
-    asked = {
-        name: getattr(spec, name)
-        for name in ("name", "source", "revision", "sha256", "gguf_sha256", "served_name", "ask", "dtype")
-    }
-    identity = run_id(settings, calendar.dataset_version, asked)
+    identity = run_id(settings, calendar.dataset_version, asked_how(spec))
     now = datetime.now(UTC).replace(tzinfo=None)
     return Run(
         spec.name,
@@ -181,8 +188,8 @@ def round_changes(run: Run, rounds: Sequence[StoredRound]) -> list[Change]:
     ]
     return [
         run_change(run, rounds, "running", "rounds are being asked"),
-        Merge("probe.rounds", pl.DataFrame([place | exchange], infer_schema_length=None)),
-        Merge("probe.answers", pl.DataFrame(answers, infer_schema_length=None, schema_overrides=ANSWER_SCHEMA)),
+        Merge("probe.rounds", [place | exchange]),
+        Merge("probe.answers", answers),
     ]
 
 
@@ -222,7 +229,7 @@ def run_change(run: Run, rounds: Sequence[StoredRound], status: str, reason: str
         "status": status,
         "reason": reason,
     }
-    return Merge("probe.runs", pl.DataFrame([row], infer_schema_length=None))
+    return Merge("probe.runs", [row])
 
 
 class Recorder:
@@ -259,8 +266,8 @@ def boundary_changes(run: Run, boundaries: Sequence[Boundary], masses: Sequence[
     ]
     rows = [_boundary(run, boundary) for boundary in boundaries]
     return [
-        Replace("probe.posteriors", pl.DataFrame(mass_rows, infer_schema_length=None), run.key),
-        Replace("probe.boundaries", pl.DataFrame(rows, infer_schema_length=None), run.key),
+        Replace("probe.posteriors", mass_rows, run.key),
+        Replace("probe.boundaries", rows, run.key),
     ]
 
 

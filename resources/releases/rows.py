@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from typing import Any
 
 import polars as pl
 
@@ -105,7 +106,7 @@ def refresh_writes(outcome: Outcome, projects: Iterable[Project], endpoints: End
     return merge, Replace("releases.releases", rows, {"ecosystem": state.ecosystem, "package": state.package})
 
 
-def source_summary(warehouse: Warehouse) -> dict[str, object]:
+def source_summary(warehouse: Warehouse) -> dict[str, Any]:
     """How many sources have each status, and which failed or cannot be believed."""
     rows = warehouse.query("select status, project, error from releases.sources")
     bad = rows.filter(pl.col("status").is_in([*FAILED_STATUSES, MIRROR]))
@@ -116,7 +117,7 @@ def source_summary(warehouse: Warehouse) -> dict[str, object]:
     }
 
 
-def coverage(warehouse: Warehouse) -> dict[str, object]:
+def coverage(warehouse: Warehouse) -> dict[str, Any]:
     """How many releases there are, of how many projects, up to when, and how many each flag keeps out."""
     totals = warehouse.query(
         "select count(*) as n_releases, count(*) filter (is_stable and released_on is not null) as n_stable, "
@@ -130,13 +131,13 @@ def coverage(warehouse: Warehouse) -> dict[str, object]:
     return {**totals.row(0, named=True), "kept_out_by": dict(sorted(flags.iter_rows()))}
 
 
-def _release(row: dict[str, object]) -> Release:
+def _release(row: dict[str, Any]) -> Release:
     values = {field.name: row[field.name] for field in fields(Release)}
-    values["flags"] = tuple(row["flags"] or ())  # type: ignore[arg-type]
-    values["other_days"] = tuple(map(source_day, row["other_days"] or ()))  # type: ignore[arg-type,call-overload]
+    values["flags"] = tuple(row["flags"] or ())
+    values["other_days"] = tuple(map(source_day, row["other_days"] or ()))
     for name in ("first_seen_at", "withdrawn_at"):
         values[name] = _in_utc(row[name])
-    return Release(**values)  # type: ignore[arg-type]
+    return Release(**values)
 
 
 def _states(warehouse: Warehouse) -> list[SourceState]:

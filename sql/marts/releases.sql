@@ -1,7 +1,8 @@
 -- Views over the releases.
 
 -- A row is a decoy, in the calendar or asked of a model, that exists by now in some form: under another spelling, as a
--- pre-release, or as the beginning of a longer version. `form` is a version's numbers without padding and final zeros.
+-- pre-release, or as the beginning of a longer version. What is alike here is what `canonical` and `existing_forms` of
+-- strandline/releases/versions.py take for alike; a test compares the two.
 create or replace view releases.decoys_released_since as
 with asked as (
     select project, decoy_version as version from releases.probe_items where decoy_version is not null
@@ -13,14 +14,27 @@ numbered as (
     union all
     select project, version, released_on, first_seen_at, false from releases.releases
 ),
-formed as (
+spelled as (
+    -- the numbers that a version begins with, as they are written
+    select *, regexp_extract(version, '^\s*[vV]?(\d{1,20}(?:\.\d{1,20})*)(?:\D(?:.|\n)*)?$', 1) as digits from numbered
+),
+split as (
+    -- the same as a list, without zeros before them
     select
-        *,
-        regexp_replace(
-            regexp_replace(regexp_extract(version, '^[vV]?(\d+(\.\d+)*)', 1), '(^|\.)0+(\d)', '\1\2', 'g'),
-            '(\.0)+$', ''
-        ) as form
-    from numbered
+        * exclude (digits),
+        [coalesce(nullif(ltrim(number, '0'), ''), '0') for number in string_split(digits, '.')] as numbers
+    from spelled
+    where digits <> ''
+),
+formed as (
+    -- a version takes the shorter ones that begin it, down to two numbers; final zeros count for nothing
+    select
+        * exclude (numbers),
+        unnest([
+            regexp_replace(array_to_string(numbers[1:length], '.'), '(\.0)+$', '')
+            for length in range(if(is_decoy, len(numbers), least(2, len(numbers))), len(numbers) + 1)
+        ]) as form
+    from split
 )
 select
     decoys.project,
@@ -31,8 +45,8 @@ select
 from formed as decoys
 join formed as existing
     on existing.project = decoys.project
+    and existing.form = decoys.form
     and not existing.is_decoy
-    and (existing.form = decoys.form or starts_with(existing.form, decoys.form || '.'))
 where decoys.is_decoy
 group by decoys.project, decoys.version;
 

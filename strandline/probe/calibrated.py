@@ -17,6 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import logsumexp
 
+from strandline.numeric_input import share
 from strandline.probe import StoredRound
 from strandline.probe.calendar import Calendar, day_of
 from strandline.probe.evidence import (
@@ -29,7 +30,7 @@ from strandline.probe.evidence import (
     log_none,
     log_right,
 )
-from strandline.probe.soundness import ascending_days, share, sound_rounds
+from strandline.probe.soundness import ascending_days, sound_rounds
 from strandline.probe.soundness import level as sound_level
 from strandline.probe.stability import Stability, jackknife
 from strandline.probe.transition import RATE_PAIRS, WIDTHS, Floats, Ints, Ledger

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln
 
-from strandline.numeric_input import real_array, real_number, whole_number
+from strandline.numeric_input import real_array, real_number, share, whole_number
 from strandline.probe import Answer, PlannedRound, Question, StoredRound
 from strandline.probe.calendar import Calendar, Item, distinct_first
-from strandline.probe.soundness import ascending_days, paired, share, sound_rounds
+from strandline.probe.soundness import ascending_days, paired, sound_rounds
 from strandline.probe.soundness import level as sound_level
 
 Floats = npt.NDArray[np.float64]

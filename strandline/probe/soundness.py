@@ -14,7 +14,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from strandline.numeric_input import real_array, real_number, whole_number
+from strandline.numeric_input import real_array, real_number, share, whole_number
 from strandline.probe import LABELS, Answer, Kind, Question, StoredRound
 
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -73,14 +73,6 @@ def sound_rounds(rounds: Iterable[StoredRound], n_days: int | None = None) -> li
                 raise ValueError(f"round {stored.number} asks about day {position} of a calendar of {n_days} days")
         checked.append(pairs)
     return checked
-
-
-def share(value: object, name: str) -> float:
-    """A number from 0 to 1; ValueError for anything else."""
-    number = real_number(value, name)
-    if not 0 <= number <= 1:
-        raise ValueError(f"{name} lies between 0 and 1, got {value!r}")
-    return number
 
 
 def level(value: object) -> float:

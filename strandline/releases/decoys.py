@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Literal
 
+from strandline.numeric_input import whole_number
 from strandline.releases import Release
 from strandline.releases.spelled_dates import spells_day
 from strandline.releases.versions import canonical, existing_forms, is_plain, numbers_of, spelled_numbers
@@ -81,6 +82,7 @@ def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> di
     with a version of unknown or doubtful date are left out, those whose versions spell their date, and those with a
     version from a source that does not list every release (the next patch may well exist there).
     """
+    whole_number(quiet_days, "the days after which a line has ended", 0)
     last_seen: dict[tuple[int, ...], date] = {}
     highest: dict[tuple[int, ...], tuple[int, str]] = {}
     unsure: set[tuple[int, ...]] = set()
@@ -95,11 +97,11 @@ def ended_lines(releases: Sequence[Release], quiet_days: int = QUIET_DAYS) -> di
         else:
             last_seen[line] = max(release.released_on, last_seen.get(line, date.min))
     newest = max(last_seen, default=())
-    quiet_since = max(last_seen.values(), default=date.max) - timedelta(days=quiet_days)
+    last_known = max(last_seen.values(), default=date.max)
     return {
         line: highest[line][1]
         for line, seen in last_seen.items()
-        if line not in unsure and line < newest and seen <= quiet_since
+        if line not in unsure and line < newest and (last_known - seen).days >= quiet_days
     }
 
 

@@ -10,13 +10,17 @@ import csv
 import gzip
 import io
 import os
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 
 from strandline.releases import Project, Release, SourceDay
+from strandline.releases.dates import utc_day
 from strandline.releases.flags import COMPUTED
 
+RANK = re.compile(r"[1-9][0-9]{0,8}")
+"""A rank as text: a whole number from 1 that fits the table's integer."""
 PROJECT_COLUMNS = ("project", "salience_rank", "ecosystem", "package", "registry", "name")
 """Columns of `projects.csv`, which a user edits."""
 RELEASE_COLUMNS = ("project", "version", "released_on", "source", "flags", "other_days")
@@ -48,9 +52,11 @@ def read_projects(folder: Path) -> tuple[Project, ...]:
 
 
 def _project(path: Path, number: int, row: dict[str, str]) -> Project:
-    rank = row["salience_rank"]
+    rank = row["salience_rank"] or ""
     missing = [name for name in ("project", "ecosystem", "package") if not row[name]]
-    if missing or not rank.isdecimal() or rank == "0":
+    if None in row:  # what csv calls the cells beyond the header
+        raise ValueError(f"{path}, line {number}: more cells than the {len(PROJECT_COLUMNS)} columns")
+    if missing or not RANK.fullmatch(rank):
         what = f"no {missing[0]}" if missing else f"salience_rank {rank!r} is not a whole number from 1"
         raise ValueError(f"{path}, line {number}: {what}")
     return Project(
@@ -59,10 +65,20 @@ def _project(path: Path, number: int, row: dict[str, str]) -> Project:
 
 
 def read_releases(folder: Path, projects: Iterable[Project]) -> list[Release]:
-    """The committed releases of these projects, not yet flagged."""
-    tracked = {p.project: p for p in projects}
-    with gzip.open(folder / "releases.csv.gz", "rt", newline="", encoding="utf-8") as lines:
-        return [_release(tracked[row["project"]], row) for row in csv.DictReader(lines) if row["project"] in tracked]
+    """The committed releases of these projects, not yet flagged. ValueError names the line of a broken row."""
+    path, tracked = folder / "releases.csv.gz", {p.project: p for p in projects}
+    with gzip.open(path, "rt", newline="", encoding="utf-8") as lines:
+        rows = csv.DictReader(lines)
+        missing = set(RELEASE_COLUMNS) - {"other_days"} - set(rows.fieldnames or ())
+        if missing:
+            raise ValueError(f"{path}: the first line lacks the column {sorted(missing)[0]}")
+        releases = []
+        for number, row in enumerate(rows, start=2):
+            try:
+                releases += [_release(tracked[row["project"]], row)] if row["project"] in tracked else []
+            except (ValueError, TypeError, AttributeError) as error:
+                raise ValueError(f"{path}, line {number}: not a release: {error}") from error
+        return releases
 
 
 def _release(project: Project, row: dict[str, str]) -> Release:
@@ -82,9 +98,12 @@ def _release(project: Project, row: dict[str, str]) -> Release:
 
 
 def source_day(text: str) -> SourceDay:
-    """A source and its day out of their text form."""
+    """A source and its day out of their text form; ValueError for any other text."""
     source, _, day = text.strip().rpartition(" ")
-    return SourceDay(source, date.fromisoformat(day))
+    read = utc_day(day)
+    if not source or read is None:
+        raise ValueError(f"a source and its day are written as 'npm 2024-12-05', got {text[:80]!r}")
+    return SourceDay(source, read)
 
 
 def _told(release: Release) -> list[str]:

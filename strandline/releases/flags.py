@@ -16,6 +16,8 @@ from strandline.releases.sources import named, source_uncertainty
 from strandline.releases.spelled_dates import telling_date
 from strandline.releases.versions import is_plain, parse, scheme_of
 
+RULES_VERSION = "2"
+"""Raised when the rules of flags, merging or items change what the tables hold, so that the UI shows them as stale."""
 TAG_DATED_PROJECTS = {"PostgreSQL": 4}
 """Projects whose every source takes the day of the tag, and by how many days it precedes the announcement."""
 MAX_APART_DAYS = 2

@@ -11,12 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
+from strandline.numeric_input import share, whole_number
 from strandline.releases import Project, Release
 from strandline.releases.decoys import Decoy, decoys_for
-from strandline.releases.versions import natural, numbers_of
+from strandline.releases.versions import numbers_of, scheme_of, sort_key
 
+UNRANKED = 1_000_000
+"""Rank of a project without one: behind all that have one."""
 PROMPT = "Had {project} released version {version} yet?"
+"""The question of the seed (M16), word for word."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,14 @@ class ItemRules:
     per_project_year: int = 26
     min_coverage: float = 0.25
 
+    def __post_init__(self) -> None:
+        for name in ("min_items", "min_projects", "days_a_week", "per_day", "per_project_day", "per_project_year"):
+            whole_number(getattr(self, name), name, 1)
+        whole_number(self.min_decoys, "min_decoys", 0)
+        if self.days_a_week > 7:
+            raise ValueError(f"days_a_week is at most 7, got {self.days_a_week}")
+        share(self.min_coverage, "min_coverage")
+
 
 def askable(releases: Iterable[Release], rules: ItemRules) -> list[Release]:
     """Releases that may become questions: dated, stable, not withdrawn, without a flag, within the calendar."""
@@ -80,6 +93,7 @@ def horizon(releases: Iterable[Release], min_coverage: float) -> date:
     tell of them, not of time. It is the end of the last week in which at least `min_coverage` times the usual number
     of projects (the median of a year that ended a year before) released something. date.max without releases.
     """
+    share(min_coverage, "the least share of projects")
     weeks: dict[int, set[str]] = defaultdict(set)
     for release in releases:
         if release.released_on is not None:
@@ -89,16 +103,20 @@ def horizon(releases: Iterable[Release], min_coverage: float) -> date:
     newest = max(weeks)
     counts = [len(weeks.get(week, ())) for week in range(newest - 103, newest - 51)]
     usual = sorted(counts)[len(counts) // 2]
-    last = max((week for week, found in weeks.items() if len(found) >= min_coverage * usual), default=newest)
-    return date.fromordinal(last * 7 + 6)
+    last = max((week for week, names in weeks.items() if len(names) >= min_coverage * usual), default=newest)
+    return date.fromordinal(min(last * 7 + 6, date.max.toordinal()))
 
 
 def thinned(releases: Iterable[Release], per_project_year: int) -> list[Release]:
-    """At most so many releases of a project a year: those that open a line first, then spread evenly over the year."""
+    """At most so many releases of a project a year: those that open a line first, then spread evenly over the year.
+
+    Releases without a day are left out.
+    """
     years: dict[tuple[str, int], list[Release]] = defaultdict(list)
+    whole_number(per_project_year, "releases of a project in a year", 1)
     for release in releases:
-        assert release.released_on is not None
-        years[release.project, release.released_on.year].append(release)
+        if release.released_on is not None:
+            years[release.project, release.released_on.year].append(release)
     return [release for members in years.values() for release in _spread(members, per_project_year)]
 
 
@@ -118,8 +136,12 @@ def _evenly(ordered: list[Release], n: int) -> list[Release]:
     return [ordered[(2 * i + 1) * len(ordered) // (2 * n)] for i in range(n)]
 
 
-def _by_date(release: Release) -> tuple[date, tuple[tuple[int, int, str], ...]]:
-    return release.released_on or date.min, natural(release.version)
+def _by_date(release: Release) -> tuple[date, tuple[Any, ...]]:
+    return release.released_on or date.min, _by_version(release)
+
+
+def _by_version(release: Release) -> tuple[Any, ...]:
+    return sort_key(release.version, scheme_of(release.ecosystem))
 
 
 def of_the_day(releases: Sequence[Release], ranks: Mapping[str, int], rules: ItemRules) -> list[Release]:
@@ -132,9 +154,9 @@ def of_the_day(releases: Sequence[Release], ranks: Mapping[str, int], rules: Ite
         projects[release.project].append(release)
     turns: list[tuple[int, int, str, Release]] = []
     for project, members in projects.items():
-        members.sort(key=lambda r: natural(r.version), reverse=True)
+        members.sort(key=_by_version, reverse=True)
         for turn, release in enumerate(members[: rules.per_project_day]):
-            turns.append((turn, ranks[project], project, release))
+            turns.append((turn, ranks.get(project, UNRANKED), project, release))
     return [release for *_, release in sorted(turns, key=lambda t: t[:3])[: rules.per_day]]
 
 
@@ -204,7 +226,7 @@ def _numbered(
     for release in kept:
         days[release.released_on or date.min].append(release)
     full = [day for day in sorted(days) if sum((r.project, r.version) in decoys for r in days[day]) >= rules.min_decoys]
-    version = dataset_version([r for day in full for r in days[day]], decoys)
+    version = dataset_version([r for day in full for r in days[day]], decoys, ranks)
     return [
         _item(version, position, release, decoys.get((release.project, release.version)), ranks[release.project])
         for position, day in enumerate(full)
@@ -230,11 +252,16 @@ def _item(version: str, position: int, release: Release, decoy: Decoy | None, ra
     )
 
 
-def dataset_version(kept: Iterable[Release], decoys: Mapping[tuple[str, str], Decoy]) -> str:
-    """The name of an item set: its last day and twelve digits of a digest over days, projects, versions and decoys."""
+def dataset_version(kept: Iterable[Release], decoys: Mapping[tuple[str, str], Decoy], ranks: Mapping[str, int]) -> str:
+    """The name of an item set: its last day and twelve digits of a digest.
+
+    The digest is over days, projects with their ranks, versions and decoys: a rank decides which of a day's items are
+    asked, so another rank is another set.
+    """
     rows = sorted(
-        (str(r.released_on), r.project, r.version, d.version if (d := decoys.get((r.project, r.version))) else "")
+        (str(r.released_on), r.project, ranks[r.project], r.version, d.version if d else "")
         for r in kept
+        for d in (decoys.get((r.project, r.version)),)
     )
     if not rows:
         return "empty"
