@@ -24,10 +24,10 @@ pytestmark = pytest.mark.slow
 TOPICS, MONTHS = 12, month_range(date(2021, 1, 1), date(2022, 12, 1))
 
 
-def sampled(shared: Path) -> dict[str, dict[date, str]]:
+def sampled(root: Path) -> dict[str, dict[date, str]]:
     """The first topics by name, and the text of each of the months that the file has."""
     found: dict[str, dict[date, str]] = defaultdict(dict)
-    with lzma.open(shared / "data/factbook_monthly.jsonl.xz", "rt", encoding="utf-8") as lines:
+    with lzma.open(root / "tests/data/factbook.jsonl.xz", "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             month = date.fromisoformat(f"{row['month']}-01")
@@ -57,10 +57,10 @@ def repository(folder: Path, texts: dict[str, dict[date, str]]) -> Path:
 
 @pytest.fixture(scope="module")
 def materialized(
-    shared: Path, tmp_path_factory: pytest.TempPathFactory
+    root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, dict[date, str]], Warehouse]:
     folder = tmp_path_factory.mktemp("factbook")
-    texts = sampled(shared)
+    texts = sampled(root)
     address = f"file://{repository(folder / 'factbook.git', texts)}"
     entry = {"resource": "factbook", "source": "git", "months": {"first": "2021-01", "last": "2022-12"}}
     settings = {"spans": [{**entry, "options": {"repository": address, "patterns": ["pages/*.md"]}}]}
