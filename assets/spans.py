@@ -22,6 +22,7 @@ from strandline.spans import Span
 from strandline.spans.selection import COMPLETE, Month, describe_failures
 
 TABLES = ["spans.months", "spans.revisions", "spans.texts"]
+"""What one reading of documents fills."""
 
 
 READ_WITHIN = timedelta(days=35)

@@ -278,6 +278,12 @@ def _said(output: bytes) -> str:
 
 
 GIT = Source(
-    SourceKind("git", frozenset({"repository", "branch", "patterns", "exclude", "similarity", "web"})), GitSource
+    SourceKind(
+        "git",
+        frozenset({"repository", "branch", "patterns", "exclude", "similarity", "web"}),
+        lists=frozenset({"patterns", "exclude"}),
+        numbers={"similarity": (1, 100)},
+    ),
+    GitSource,
 )
 """The record of this source."""

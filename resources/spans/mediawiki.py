@@ -323,7 +323,13 @@ def _busy(reply: Reply) -> str | None:
 
 
 WIKIPEDIA = Source(
-    SourceKind("wikipedia", frozenset({"api", "maxlag", "file", "category", "redirect"}), is_listed=True),
+    SourceKind(
+        "wikipedia",
+        frozenset({"api", "maxlag", "file", "category", "redirect"}),
+        is_listed=True,
+        lists=frozenset({"file", "category", "redirect"}),
+        numbers={"maxlag": (1, 3600)},
+    ),
     WikipediaSource,
 )
 """The record of this source."""

@@ -129,5 +129,22 @@ def _failed(capture: Capture, error: FetchError) -> NewsItem:
     return replace(item, status="failed", reason=str(error))
 
 
-NEWS = Source(SourceKind("news", OPTIONS, kind="unpaired", max_tokens=TOKENS), NewsSource)
+NEWS = Source(
+    SourceKind(
+        "news",
+        OPTIONS,
+        kind="unpaired",
+        max_tokens=TOKENS,
+        lists=frozenset({"files", "crawls"}),
+        numbers={
+            "newest_crawls": (1, 1000),
+            "pause": (0, 3600.0),
+            "per_month": (1, 1_000_000),
+            "seed": (0, 2**63),
+            "min_words": (0, 1_000_000),
+            "near": (0.1, 1.0),
+        },
+    ),
+    NewsSource,
+)
 """The record of this source."""

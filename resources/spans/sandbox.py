@@ -24,7 +24,9 @@ from typing import Any, BinaryIO
 from resources.places import ROOT
 
 HEADER = struct.Struct("!Q")
+"""Each message between the processes begins with its length."""
 START_SECONDS = 120.0
+"""Time for the child to import what it runs: some seconds, minutes on a machine that is starved."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 
 CLEANER = "article-1"
+"""Name and version of this extraction; a change of it makes stored texts be made anew."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ class Capture:
     """A page in the archive: where its record lies and what the index says of it."""
 
     url: str
-    urlkey: str
     captured_at: datetime
     filename: str
     offset: int
@@ -177,7 +176,6 @@ def _capture(line: str, crawl: str) -> Capture:
         raise ValueError(f"its place is {offset} and its length {length}")
     return Capture(
         url=str(entry["url"]),
-        urlkey=str(entry.get("urlkey", "")),
         captured_at=datetime.strptime(str(entry["timestamp"]), "%Y%m%d%H%M%S").replace(tzinfo=UTC),
         filename=str(entry["filename"]),
         offset=offset,

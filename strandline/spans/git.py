@@ -119,7 +119,7 @@ def states(
     present unless given). A topic is the path that a file had at the first of the instants at which it was there; two
     files never share one.
     """
-    wanted, unwanted = _matcher(patterns), _matcher(exclude)
+    wanted, unwanted = matcher(patterns), matcher(exclude)
     made = instants_of(commits, now or datetime.now(UTC))
     ends = [bisect_right(made, instant) for instant in instants]
     tree, names = _Tree(), _Names()
@@ -132,11 +132,6 @@ def states(
         there = sorted(path for path in tree.files if wanted(path) and not unwanted(path))
         shots.append({names.topic(path, tree.births[path]): tree.files[path] for path in there})
     return shots
-
-
-def matches(path: str, pattern: str) -> bool:
-    """Whether a path fits a pattern: `*` and `?` stay within a folder, `**` crosses folders, case counts."""
-    return re.fullmatch(_expression(pattern), path) is not None
 
 
 @dataclass(frozen=True)
@@ -309,7 +304,8 @@ class _Names:
         return self._of[birth]
 
 
-def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a path fits one of the patterns: `*` and `?` stay within a folder, `**` crosses folders, case counts."""
     expressions = [re.compile(_expression(pattern)) for pattern in patterns]
     return lambda path: any(expression.fullmatch(path) for expression in expressions)
 

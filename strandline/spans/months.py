@@ -1,4 +1,4 @@
-"""Months, the instants they stand for, and the revision in force at an instant.
+"""Months, and the instants they stand for.
 
 A month label means the state at 00:00 UTC on its snapshot day (the first, unless set otherwise): that is what a
 "March 2020 dump" holds. The revision in force is the newest at or before that instant.
@@ -6,10 +6,8 @@ A month label means the state at 00:00 UTC on its snapshot day (the first, unles
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from itertools import pairwise
 
 
 def month_start(value: date | datetime | str) -> date:
@@ -55,17 +53,6 @@ def snapshot_instant(month: date, snapshot_day: int = 1) -> datetime:
 def reached(months: Iterable[date], snapshot_day: int, now: datetime) -> tuple[date, ...]:
     """Those months whose instant is not in the future: the state of the others does not exist yet."""
     return tuple(month for month in months if snapshot_instant(month, snapshot_day) <= now)
-
-
-def in_force(revised_at: Sequence[datetime], instants: Sequence[datetime]) -> list[int | None]:
-    """For each instant the index of the newest revision at or before it, None where there was none yet.
-
-    `revised_at` is in ascending order; of revisions at one instant the last is in force.
-    """
-    if any(later < earlier for earlier, later in pairwise(revised_at)):
-        raise ValueError("revisions must be in ascending order of time")
-    places = [bisect_right(revised_at, instant) for instant in instants]
-    return [place - 1 if place else None for place in places]
 
 
 def utc_instant(text: str) -> datetime:

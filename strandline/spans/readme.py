@@ -57,7 +57,9 @@ INLINE_TAG = re.compile(
 BLOCK_TAGS = re.compile(r"(?:</?(?:p|div|br|h[1-6]|center)(?:\s[^<>]*)?/?>)+", re.IGNORECASE)
 """Tags at which a line ends."""
 FILE_NAME = re.compile(r"[\w./-]+\.(?:md|rst|txt|markdown)", re.IGNORECASE)
+"""A text that is nothing but the name of a file of text."""
 BLANK_LINES = re.compile(r"\n{3,}")
+"""More than one blank line."""
 
 
 class NoReadmeError(ValueError):

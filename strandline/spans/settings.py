@@ -5,8 +5,8 @@ Reading files is `resources.spans.topic_lists`. Every mistake is a ValueError th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
@@ -28,9 +28,10 @@ LATEST = "latest"
 class SourceKind:
     """What the settings of a kind of source may say.
 
-    options: names of the settings that belong to it alone. kind: `panel` (the same documents every month) or
-    `unpaired`. is_listed: its documents are those that the user names; the others find theirs. max_tokens: scored of
-    each document unless the settings say otherwise.
+    options: names of the settings that belong to it alone; of these `lists` are lists of texts and `numbers` numbers
+    between two bounds, whole where both bounds are. kind: `panel` (the same documents every month) or `unpaired`.
+    is_listed: its documents are those that the user names; the others find theirs. max_tokens: scored of each document
+    unless the settings say otherwise.
     """
 
     name: str
@@ -38,9 +39,12 @@ class SourceKind:
     kind: str = "panel"
     is_listed: bool = False
     max_tokens: int = DEFAULT_TOKENS
+    lists: frozenset[str] = frozenset()
+    numbers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 Sources = Mapping[str, SourceKind]
+"""The kinds of sources by name."""
 
 
 def spans_of(
@@ -85,7 +89,7 @@ def _span(
         snapshot_day=day,
         description=str(entry.get("description", "")).strip(),
         topics=_topics(name, entry, read_topics, source.is_listed),
-        options=_options(name, entry.get("options"), source.options),
+        options=_options(name, entry.get("options"), source),
     )
 
 
@@ -128,13 +132,35 @@ def _topics(
     return topics if limit is None else topics[: _positive(name, "first_topics", limit, 1)]
 
 
-def _options(name: str, value: Any, known: Collection[str]) -> dict[str, Any]:
+def _options(name: str, value: Any, source: SourceKind) -> dict[str, Any]:
+    """The options of a source, each known and of its form; a list of texts may be written as one text."""
     if not isinstance(value, Mapping | None):
         raise ValueError(f"resource {name}: options is {value!r}; it must be a mapping")
     options = {str(key): setting for key, setting in (value or {}).items()}
-    if unknown := sorted(set(options) - set(known)):
-        raise ValueError(f"resource {name}: unknown option {unknown[0]}; known are {', '.join(sorted(known))}")
+    if unknown := sorted(set(options) - source.options):
+        raise ValueError(f"resource {name}: unknown option {unknown[0]}; known are {', '.join(sorted(source.options))}")
+    for key in options:
+        if key in source.lists:
+            options[key] = _texts(f"resource {name}: options.{key}", options[key])
+        elif key in source.numbers:
+            _check_number(f"resource {name}: options.{key}", options[key], *source.numbers[key])
     return options
+
+
+def _texts(what: str, value: Any) -> list[str]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{what} is {value!r}; it must be a list of texts")
+    return texts
+
+
+def _check_number(what: str, value: Any, least: float, most: float) -> None:
+    """ValueError where a value is no number between two bounds, or no whole one where both bounds are."""
+    is_whole = isinstance(least, int) and isinstance(most, int)
+    kinds = int if is_whole else int | float
+    if not isinstance(value, kinds) or isinstance(value, bool) or not least <= value <= most:
+        form = "a whole number" if is_whole else "a number"
+        raise ValueError(f"{what} is {value!r}; it must be {form} between {least} and {most}")
 
 
 def _positive(name: str, setting: str, value: Any, least: int) -> int:

@@ -29,6 +29,7 @@ DROPPED_TAGS = (
     "graph", "table", "templatestyles", "mapframe", "maplink", "hiero", "inputbox", "categorytree", "includeonly",
     "indicator",
 )  # fmt: skip
+"""Tags whose content is no prose of the article."""
 TEXT_TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "lang": ("2",), "transl": ("3", "2"), "transliteration": ("3", "2"), "nowrap": ("1",), "nobr": ("1",),
     "nobold": ("1",),     "small": ("1",), "smaller": ("1",), "big": ("1",), "abbr": ("1",), "tooltip": ("1",),
@@ -46,22 +47,33 @@ MARK_TEMPLATES: Mapping[str, str] = {
 }
 """Templates that stand for a blank, a dash or a dot, under the names that English Wikipedia redirects to them."""
 ALTERNATIVES = frozenset({"transl", "transliteration"})
+"""Templates of which the first parameter that is there holds the text."""
 MAGIC_WORD = re.compile(r"__[A-Z]{3,}__")
+"""Switches of a page, such as `__NOTOC__`."""
 OPTION_LINE = re.compile(
     r"^\s*(?:(?:thumb|thumbnail|frame|frameless|border|left|right|center|centre|none|upright(?:=[\d.]+)?|alt=[^|\n]*"
     r"|link=[^|\n]*|\d+(?:x\d+)?px|x\d+px)\s*\|)+[^\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+"""A line that is the options and the caption of a picture whose link was broken."""
 LOOSE_OPTION = re.compile(r"\b(?:thumb|thumbnail|frameless)\||\|?\d+(?:x\d+)?px\||\|\d+(?:x\d+)?px\b")
+"""An option of a picture within a line; a size only where a bar shows that it is one."""
 OPEN_REFERENCE = re.compile(
     r"<ref\b[^>/]*>[^\n]*?(?:</ref\s*>|$)|<ref\b[^>]*/?>|<ref\b[^>\n]*$|</ref\s*>", re.IGNORECASE | re.MULTILINE
 )
+"""A reference whose tag the parser could not close."""
 LOOSE_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>\n]*)?/?>")
+"""A tag that the parser did not understand."""
 TABLE_LINE = re.compile(r"^\s*(?:\{\||\|\}|\|-|\||!).*$", re.MULTILINE)
+"""A line of a table that the parser could not close."""
 BRACES = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}")
+"""Braces and brackets of markup that the parser could not close."""
 LIST_MARKS = re.compile(r"^[ \t*#:;]+$", re.MULTILINE)
+"""A line of list marks alone."""
 EMPTY_BRACKETS = re.compile(r" ?\([\s,;:/]*\)")
+"""Brackets whose content was a template that went."""
 BLANK_LINES = re.compile(r"\n{3,}")
+"""More than one blank line."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,7 @@ class Names:
 
 
 ENGLISH = Names()
+"""The names that every wiki understands."""
 
 
 def is_redirect(wikitext: str, names: Names = ENGLISH) -> bool:
@@ -112,20 +125,6 @@ def clean(wikitext: str, title: str, names: Names = ENGLISH) -> str:
     _drop(code, names)
     body = _tidy(code.strip_code(normalize=True, collapse=True), names)
     return f"{title}\n\n{body}" if body else title
-
-
-def leftovers(text: str, names: Names = ENGLISH) -> list[str]:
-    """Which kinds of markup a cleaned text still holds; empty for every output of `clean`."""
-    spaces = "|".join(re.escape(name) for name in sorted(names.file | names.category))
-    patterns = {
-        "image option": r"\bthumb\||\d+px\|",
-        "namespace": rf"(?i)\[\[\s*(?:{spaces})\s*:",
-        "category": r"(?im)^\s*(?:" + "|".join(map(re.escape, sorted(names.category))) + r"):",
-        "braces": r"\{\{|\}\}",
-        "reference": r"(?i)<ref\b",
-        "table": r"\{\||\|\}",
-    }
-    return [kind for kind, pattern in patterns.items() if re.search(pattern, text)]
 
 
 def _drop(code: Any, names: Names) -> None:

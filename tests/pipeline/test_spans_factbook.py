@@ -56,9 +56,7 @@ def repository(folder: Path, texts: dict[str, dict[date, str]]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def materialized(
-    root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, dict[date, str]], Warehouse]:
+def materialized(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, dict[date, str]], Warehouse]:
     folder = tmp_path_factory.mktemp("factbook")
     texts = sampled(root)
     address = f"file://{repository(folder / 'factbook.git', texts)}"

@@ -146,7 +146,7 @@ def test_captures_of_one_article_share_a_key() -> None:
 
 def capture(url: str, day: int = 1, **more: object) -> Capture:
     base: dict[str, object] = {
-        "urlkey": "", "captured_at": datetime(2019, 5, day, tzinfo=UTC), "filename": "w", "offset": 10, "length": 5,
+        "captured_at": datetime(2019, 5, day, tzinfo=UTC), "filename": "w", "offset": 10, "length": 5,
         "digest": "d", "status": "200", "mime": "text/html",
     }  # fmt: skip
     return Capture(url=url, **{**base, **more})  # type: ignore[arg-type]

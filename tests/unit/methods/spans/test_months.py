@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from strandline.spans.months import (
-    in_force,
     month_range,
     month_start,
     next_month,
@@ -60,25 +58,6 @@ def test_what_names_a_month(value: str | date, month: date) -> None:
 def test_what_names_no_month_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="not a month"):
         month_start(value)
-
-
-def test_a_revision_at_the_very_instant_is_in_force_and_one_a_second_later_is_not() -> None:
-    instant = datetime(2020, 3, 1, tzinfo=UTC)
-    second = timedelta(seconds=1)
-    assert in_force([instant - second, instant, instant + second], [instant]) == [1]
-
-
-def test_of_revisions_at_one_instant_the_last_is_in_force_and_before_the_first_there_is_none() -> None:
-    moment = datetime(2020, 1, 5, tzinfo=UTC)
-    assert in_force([moment, moment], [datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 2, 1, tzinfo=UTC)]) == [None, 1]
-
-
-@given(st.lists(INSTANTS, max_size=30), st.lists(INSTANTS, max_size=10))
-def test_in_force_is_the_newest_at_or_before(revisions: list[datetime], instants: list[datetime]) -> None:
-    revisions.sort()
-    for instant, place in zip(instants, in_force(revisions, instants), strict=True):
-        before = [n for n, at in enumerate(revisions) if at <= instant]
-        assert place == (before[-1] if before else None)
 
 
 def test_months_still_to_come_are_not_reached() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -12,15 +13,20 @@ from typing import Any
 import pytest
 
 from resources.configured import SpanListResource, read_topics
-from strandline.spans import Span, Version, text_digest
+from resources.warehouse import schema
+from strandline.spans import STATUSES, DeferredError, Span, Version, text_digest
 from strandline.spans.months import month_range
 from strandline.spans.selection import (
+    MONTH_STATUSES,
     Known,
     Month,
+    Stored,
     describe_failures,
     judge_month,
     open_months,
+    plan,
     settings_digest,
+    settle,
     version_digest,
 )
 from strandline.spans.settings import SourceKind, spans_of
@@ -34,7 +40,14 @@ ENTRY: dict[str, Any] = {
 }
 SOURCES = {
     "readme": SourceKind("readme", frozenset({"index"}), is_listed=True),
-    "news": SourceKind("news", frozenset({"per_month"}), kind="unpaired", max_tokens=256),
+    "news": SourceKind(
+        "news",
+        frozenset({"per_month", "near", "files", "site"}),
+        kind="unpaired",
+        max_tokens=256,
+        lists=frozenset({"files"}),
+        numbers={"per_month": (1, 9), "near": (0.1, 1.0)},
+    ),
 }
 MONTHS = month_range(date(2024, 1, 1), date(2024, 3, 1))
 SPAN = Span("r", "readme", "panel", MONTHS, 512, topics=("a", "b"))
@@ -200,3 +213,107 @@ def test_a_version_has_a_text_exactly_where_it_is_ok() -> None:
         Version("a", MONTHS[0])
     with pytest.raises(ValueError, match="do not fit"):
         Version("a", MONTHS[0], "missing", "gone", text="x")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"per_month": 1, "near": 0.1}, None),
+        ({"per_month": 9, "near": 1}, None),
+        ({"per_month": 0}, "options.per_month is 0; it must be a whole number between 1 and 9"),
+        ({"per_month": 10}, "between 1 and 9"),
+        ({"per_month": 5.0}, "whole number"),
+        ({"per_month": True}, "whole number"),
+        ({"per_month": "many"}, "options.per_month is 'many'"),
+        ({"near": 0.09}, "options.near is 0.09; it must be a number between 0.1 and 1.0"),
+        ({"near": 1.01}, "between"),
+        ({"near": float("nan")}, "between"),
+        ({"files": "a*.jsonl"}, None),
+        ({"files": ["a", "b"]}, None),
+        ({"files": 7}, "options.files is 7; it must be a list of texts"),
+        ({"files": ["a", None]}, "list of texts"),
+        ({"crawl": "x"}, "unknown option crawl"),
+        ([], "must be a mapping"),
+    ],
+)
+def test_every_option_is_of_its_form(options: Any, message: str | None) -> None:
+    if message is None:
+        read(source="news", options=options)
+        return
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read(source="news", options=options)
+
+
+def test_one_text_in_the_place_of_a_list_is_a_list_of_one() -> None:
+    assert read(source="news", options={"files": "*.md"}).options == {"files": ["*.md"]}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected", "stopped", "status"),
+    [
+        ((), None, None, "ok"),
+        ((), 1, None, "short"),
+        (("ok",), 1, None, "ok"),
+        (("ok",), 2, None, "short"),
+        (("ok", "ok"), 1, None, "ok"),
+        (("ok", "failed"), 1, None, "failed"),
+        (("ok", "deferred"), 1, None, "failed"),
+        (("missing", "redirect"), None, None, "ok"),
+        (("ok", "failed"), 1, "stay away", "deferred"),
+        (("ok",), 1, "stay away", "deferred"),
+    ],
+)
+def test_the_status_of_a_month_at_the_edges_of_its_rules(
+    statuses: tuple[str, ...], expected: int | None, stopped: str | None, status: str
+) -> None:
+    versions = [version(str(n), word) for n, word in enumerate(statuses)]
+    month = judge_month(MONTHS[0], versions, expected, stopped)
+    assert month.status == status
+    assert (month.reason is None) == (status == "ok")
+
+
+DIGEST = settings_digest(SPAN, "c")
+
+
+def test_a_plan_holds_the_open_months_asked_for_and_those_to_forget() -> None:
+    gone, later = date(2023, 12, 1), date(2024, 9, 1)
+    stored = Stored({MONTHS[0]: ("ok", DIGEST), gone: ("ok", DIGEST)}, {later: frozenset({"a"})}, [version("a")])
+    todo = plan(SPAN, stored, MONTHS[:2], DIGEST)
+    assert (todo.open, todo.forgotten) == (MONTHS[1:2], (gone, later))
+    assert set(todo.known.versions) == {("a", MONTHS[0])}
+
+
+def test_what_a_refresh_came_to_is_told_month_by_month() -> None:
+    stored = Stored(
+        documents={MONTHS[0]: frozenset({"a", "gone"}), MONTHS[1]: frozenset({"gone"})}, versions=[version("a")]
+    )
+    todo = plan(SPAN, stored, MONTHS, DIGEST)
+    fresh = [version("b"), version("a", month=MONTHS[1]), version("b", "failed", MONTHS[1])]
+    whole = settle(SPAN, todo, stored, fresh)
+    assert [(m.status, m.n_documents, m.n_ok) for m in whole.months] == [("ok", 2, 2), ("failed", 2, 1), ("ok", 0, 0)]
+    assert {month: len(rows) for month, rows in whole.replaced.items()} == {MONTHS[0]: 2, MONTHS[1]: 2}
+    partly = settle(SPAN, todo, stored, fresh, DeferredError("cut", months=frozenset(MONTHS[1:])))
+    assert [month.status for month in partly.months] == ["ok", "deferred", "deferred"]
+    assert set(partly.replaced) == {MONTHS[0]}
+    none = settle(SPAN, todo, stored, fresh, DeferredError("cut"))
+    assert [month.status for month in none.months] == ["deferred"] * 3
+    assert none.replaced == {}
+
+
+def test_a_document_that_is_no_longer_listed_is_not_counted_from_what_was_known() -> None:
+    stored = Stored(versions=[version("a"), version("c")])
+    todo = plan(SPAN, stored, MONTHS[:1], DIGEST)
+    assert settle(SPAN, todo, stored, []).months[0].n_documents == 1
+
+
+def test_the_words_of_the_tables_are_those_of_the_methods() -> None:
+    status = schema.table("spans.revisions").column("status")
+    assert status is not None
+    assert status.comment.partition(": ")[2].split(", ") == list(STATUSES[1:])
+    checked = re.search(r"check \(status in \((.*)\)\)", (schema.SCHEMA_DIR / "spans.sql").read_text())
+    assert checked is not None
+    assert re.findall(r"'(\w+)'", checked[1]) == list(MONTH_STATUSES)
+    with pytest.raises(ValueError, match="no status of a version"):
+        Version("a", MONTHS[0], "odd", "x")
+    with pytest.raises(ValueError, match="no status of a month"):
+        Month(MONTHS[0], "odd", "x", 0, 0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strandline.spans.wikitext import Names, clean, is_redirect, leftovers
+from strandline.spans.wikitext import ENGLISH, Names, clean, is_redirect
 
 GERMAN = Names.of(
     file=["Datei", "Bild"], category=["Kategorie"], redirect=["#WEITERLEITUNG"], interlanguage=["en", "fr"]
@@ -33,6 +35,20 @@ See [[:Category:Ports|ports]] and [[:File:Map.png|the map]]. __NOTOC__
 [[Category:Cities|*]]
 [[fr:Port]]
 """
+
+
+def leftovers(text: str, names: Names = ENGLISH) -> list[str]:
+    """Which kinds of markup a cleaned text still holds; empty for every output of `clean`."""
+    spaces = "|".join(re.escape(name) for name in sorted(names.file | names.category))
+    patterns = {
+        "image option": r"\bthumb\||\d+px\|",
+        "namespace": rf"(?i)\[\[\s*(?:{spaces})\s*:",
+        "category": r"(?im)^\s*(?:" + "|".join(map(re.escape, sorted(names.category))) + r"):",
+        "braces": r"\{\{|\}\}",
+        "reference": r"(?i)<ref\b",
+        "table": r"\{\||\|\}",
+    }
+    return [kind for kind, pattern in patterns.items() if re.search(pattern, text)]
 
 
 def test_a_page_becomes_its_prose_with_the_title_first() -> None:
