@@ -21,6 +21,7 @@ from resources.configured import (
 )
 from resources.contamination.order_scoring import score_design, tokens_of
 from resources.contamination.rows import (
+    benchmark_fault,
     benchmark_row,
     drawn_from,
     order_check_p,
@@ -34,6 +35,7 @@ from resources.contamination.rows import (
 )
 from resources.network.http import FetchError
 from strandline.contamination.figures import published_among_shuffled
+from strandline.contamination.levels import as_level
 from strandline.contamination.order_batches import Tokens
 from strandline.contamination.orderings import PermutationGroup
 from strandline.contamination.statuses import ORDER_NOT_EXCHANGEABLE
@@ -67,6 +69,7 @@ def fetch_benchmark(
 
 @table_asset(
     "contamination.order_checks",
+    deps=["contamination.benchmarks"],
     reads=["benchmarks_csv", "benchmark_files"],
     partitions_def=benchmarks,
     code_version="2",
@@ -79,8 +82,10 @@ def check_order(
     contamination: ContaminationResource,
 ) -> dg.MaterializeResult[None]:
     """Ask, without any model, whether the published order is as good as any other."""
-    settings = contamination.open()
-    benchmark = benchmark_list.load(benchmark_list.find(name_of(context.partition_key)), network)
+    settings, name = contamination.open(), name_of(context.partition_key)
+    if fault := benchmark_fault(warehouse.open(), name):
+        raise ValueError(f"{name} could not be read ({fault}); once it can, run read_benchmarks again")
+    benchmark = benchmark_list.load(benchmark_list.find(name), network)
     groups = list(dict.fromkeys([PermutationGroup(), PermutationGroup.parse(settings.group)]))
     rows = order_check_rows(benchmark, settings.shards(benchmark), groups, settings.order_permutations, settings.gate)
     warehouse.open().replace("contamination.order_checks", rows, {"benchmark": benchmark.spec.benchmark})
@@ -90,6 +95,7 @@ def check_order(
 
 @table_asset(
     "contamination.order_logliks",
+    deps=["contamination.order_checks"],
     reads=["benchmarks_csv", "benchmark_files", "models_yaml", "models"],
     needs=["model", "money"],
     partitions_def=model_by_benchmark,
@@ -111,6 +117,9 @@ def score_orders(
     benchmark = benchmark_list.load(benchmark_list.find(name), network)
     with order_scoring.open(model_list.find(model), compute.open()) as scorer:
         job = settings.job(model, benchmark, weights=scorer.weights, dtype=scorer.dtype)
+        order_p = order_check_p(warehouse.open(), name, str(job.group), job.order_digest)
+        if order_p is None or order_p <= float(as_level(settings.gate)):
+            context.log.warning(f"{name} has not passed the order check: what is scored can give no verdict")
 
         def tokens() -> Tokens:
             made = tokens_of(job, benchmark.texts, scorer)

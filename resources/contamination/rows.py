@@ -47,6 +47,14 @@ def benchmark_row(spec: BenchmarkSpec, found: Benchmark | None, reason: str | No
     return row
 
 
+def benchmark_fault(store: Reader, benchmark: str) -> str | None:
+    """Why a benchmark could not be read when it was read last; None where it could, or was never read."""
+    rows = store.query(
+        "select reason from contamination.benchmarks where benchmark = ? and status <> 'ok'", [benchmark]
+    )
+    return str(rows["reason"][0]) if rows.height else None
+
+
 def order_check_rows(
     benchmark: Benchmark, shards: Sequence[Shard], groups: Sequence[PermutationGroup], n_permutations: int, gate: str
 ) -> list[dict[str, Any]]:

@@ -17,7 +17,8 @@ create table contamination.benchmarks (
     order_digest text,
     status text not null,
     reason text,
-    primary key (benchmark)
+    primary key (benchmark),
+    check (status in ('ok', 'failed'))
 );
 comment on table contamination.benchmarks is 'a benchmark in its published order';
 comment on column contamination.benchmarks.benchmark is 'name';
@@ -49,7 +50,8 @@ create table contamination.order_checks (
     status text not null,
     reason text,
     primary key (benchmark, check_name),
-    check (p_value > 0 and p_value <= 1)
+    check (p_value > 0 and p_value <= 1),
+    check (status in ('ok', 'order_not_exchangeable'))
 );
 comment on table contamination.order_checks is 'whether that order is itself exchangeable';
 comment on column contamination.order_checks.benchmark is 'name';
@@ -90,7 +92,8 @@ create table contamination.order_logliks (
     context_length integer,
     n_distinct_orders integer,
     primary key (model, benchmark, shard, permutation),
-    check (isfinite(loglik))
+    check (isfinite(loglik)),
+    check (status in ('ok', 'nonfinite'))
 );
 comment on table contamination.order_logliks is 'log-likelihood of one ordering';
 comment on column contamination.order_logliks.model is 'the model, as users write it';
@@ -112,7 +115,7 @@ comment on column contamination.order_logliks.prefix_token is 'id of the token b
 comment on column contamination.order_logliks.scorer_version is 'version of the scoring code';
 comment on column contamination.order_logliks.library_versions is 'versions of the libraries that computed it; NULL behind an endpoint';
 comment on column contamination.order_logliks.settings_digest is 'digest of benchmark order, shards, group, separator, run seed, weights, number format, scoring code and the context that the model''s entry states: rows of other settings are not reused';
-comment on column contamination.order_logliks.status is 'ok, nonfinite';
+comment on column contamination.order_logliks.status is 'ok; nonfinite: not finite, or a stand-in for a log-probability';
 comment on column contamination.order_logliks.reason is 'one plain sentence when the status is not ok';
 comment on column contamination.order_logliks.context_length is 'tokens that the model takes at once, BOS included; a longer ordering is scored in windows. NULL: without limit';
 comment on column contamination.order_logliks.n_distinct_orders is 'orders of this shard that can be told apart, equal examples counted once, 1,000,000 at most';
@@ -136,7 +139,8 @@ create table contamination.shard_tests (
     status text not null,
     reason text,
     primary key (model, benchmark, shard),
-    check (p_value > 0 and p_value <= 1)
+    check (p_value > 0 and p_value <= 1),
+    check (status in ('ok', 'nonfinite', 'inconclusive'))
 );
 comment on table contamination.shard_tests is 'one shard''s permutation test';
 comment on column contamination.shard_tests.model is 'the model, as users write it';
@@ -182,7 +186,10 @@ create table contamination.tests (
     summary text,
     needed_effect double,
     primary key (model, benchmark, method),
-    check (p_value > 0 and p_value <= 1)
+    check (p_value > 0 and p_value <= 1),
+    check (verdict in (
+        'order_memorised', 'no_evidence', 'order_not_exchangeable', 'numerically_fragile', 'inconclusive', 'comparison'
+    ))
 );
 comment on table contamination.tests is 'the verdict for a model and benchmark';
 comment on column contamination.tests.model is 'the model, as users write it';

@@ -18,6 +18,7 @@ from strandline.contamination.orderings import (
     judge_sentinel,
     order_of,
 )
+from strandline.perplexity.plausible import LARGEST_MEAN_NLL
 from strandline.scoring.engine import SCORER_VERSION
 from strandline.scoring.prefix_tree import Request
 from strandline.scoring.scores import FP32, SERVED, SequenceScore
@@ -39,10 +40,6 @@ sequence by up to 1.2 nats and batches of one shape by none, so any real change 
 
 NEVER_RESCORED = (FP32, SERVED)
 """Formats for which there is no better one to turn to: fp32, and whatever a server computes in."""
-
-MOST_NATS_A_TOKEN = 50.0
-"""A sequence that costs more a token, on average, holds stand-ins for log-probabilities (-9999, -1e30): a uniform guess
-among a million words costs 14 nats, and no measured text has cost 20."""
 
 
 @dataclass(frozen=True)
@@ -252,8 +249,8 @@ def _not_usable(scores: Sequence[SequenceScore], sums: Sequence[float], n_tokens
         if scores[0].dtype == SERVED:
             return "the server gave values that are not finite, or stand-ins for log-probabilities"
         return "the model's logits are not finite, also in fp32"
-    if sum(sums) > MOST_NATS_A_TOKEN * n_tokens:
-        return f"more than {MOST_NATS_A_TOKEN:g} nats a token: these are stand-ins, no log-probabilities"
+    if sum(sums) > LARGEST_MEAN_NLL * n_tokens:
+        return f"more than {LARGEST_MEAN_NLL:g} nats a token: these are stand-ins, no log-probabilities"
     if sum(sums) <= 0:
         return "no token costs anything: these are stand-ins, no log-probabilities"
     return None

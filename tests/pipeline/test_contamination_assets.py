@@ -1,5 +1,6 @@
 """Contamination through Dagster: verdicts on planted memories, resumed runs, gates, and bad input in clear words."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from console.plans import estimated_plan
 from resources.configured import BenchmarkListResource, ContaminationResource, NetworkResource, OrderScoringResource
 from resources.contamination.rows import verdict_rows
 from resources.warehouse.validation import validate
+from strandline.contamination.benchmarks import read_benchmark
 from strandline.contamination.verdict import ShardScores, judge
 from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.contamination_house import House, Scripted, invented
@@ -307,10 +309,62 @@ def test_identical_examples_are_inconclusive_because_no_order_can_reach_the_leve
     assert benchmark["n_duplicates"] == 39
 
 
+def test_examples_that_are_alike_do_not_lower_what_the_others_can_reach(house: House) -> None:
+    """One shard of equal examples has one order; the other seven still reach the level."""
+    house.list_benchmarks({"partly": ["one and the same"] * 12 + CLEAN[12:]})
+    row = house.test("partly", Scripted(remembers(CLEAN, bonus=9.0)))
+    orders = house.rows("select distinct shard, n_distinct_orders as n from contamination.order_logliks order by shard")
+    assert [item["n"] for item in orders] == [1] + [1_000_000] * 7
+    assert row["resolution"] == pytest.approx(20.0**-7 / 0.85)
+    assert "cannot reach" not in row["plan"]
+
+
+def test_stand_ins_for_log_probabilities_make_no_verdict(house: House) -> None:
+    class StandsIn(ScriptedScorer):
+        def _score(self, request: Any, dtype: str, noise: int) -> Any:
+            score = super()._score(request, dtype, noise)
+            return replace(score, sum_nll=9999.0 * len(request.ids)) if CLEAN[14] in text_of(request) else score
+
+    row = house.test("clean", Scripted(StandsIn(dtype="served")))
+    assert row["n_shards"] == 7
+    [bad] = house.rows("select distinct loglik, status, reason from contamination.order_logliks where shard = 1")
+    assert (bad["loglik"], bad["status"]) == (None, "nonfinite")
+    assert "stand-ins, no log-probabilities" in bad["reason"]
+
+
+def text_of(request: Any) -> str:
+    return "".join(map(chr, request.ids))
+
+
+def test_a_row_says_its_context_and_a_verdict_what_it_would_have_found(finished: tuple[House, Any]) -> None:
+    house, _ = finished
+    assert house.rows("select distinct context_length from contamination.order_logliks") == [{"context_length": None}]
+    effects = house.rows("select needed_effect from contamination.verdicts")
+    assert [row["needed_effect"] for row in effects] == pytest.approx([2.625, 2.625], abs=0.01)
+
+
+def test_a_benchmark_that_is_fetched_is_parsed_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, parsed = (house.folder / "clean.jsonl").read_bytes(), []
+
+    def counted(spec: Any, payload: bytes) -> Any:
+        parsed.append(spec.benchmark)
+        return read_benchmark(spec, payload)
+
+    monkeypatch.setattr("resources.contamination.benchmark_files.read_benchmark", counted)
+    with WebServer(lambda _: Answer(body=body)) as web:
+        monkeypatch.setenv("STRANDLINE_BENCHMARK_MIRROR", web.url)
+        house.list_benchmarks({"clean": CLEAN}, address="https://benchmarks.example/clean.jsonl")
+        network = NetworkResource(cache_dir=str(house.folder / "cache"))
+        listed = house.listed.find("clean")
+        assert house.listed.load(listed, network) == house.listed.load(listed, network)
+    assert (parsed, len(web.asked)) == (["clean", "clean"], 1)
+
+
 @pytest.mark.parametrize(
     ("texts", "columns", "words"),
     [
         (["only one"], {}, "at least two examples"),
+        ([*CLEAN, "half \ud83d"], {}, "half of a character"),
         (CLEAN, {"text": "answer"}, "has no column 'answer'; it has text"),
         (CLEAN, {"address": "nowhere.jsonl"}, "cannot be opened"),
         (CLEAN, {"sha256": "0" * 64}, "sha256"),
@@ -417,7 +471,7 @@ def test_suites_pass_on_good_rows_and_fail_on_none_on_nothing_and_on_infinity(
     rows = house.store.query(f"select * from {table} where benchmark = 'known'")
     assert validate(table, rows, suite).passed
     assert not validate(table, rows.clear(), suite).passed
-    judged = [item.column for item in suite.expectations if item.column]
+    judged = [item.column for item in suite.expectations if item.column and not item.may_be_null]
     for column in judged:
         emptied = rows.with_columns(pl.lit(None, rows.schema[column]).alias(column))
         assert not validate(table, emptied, suite).passed, column
@@ -425,6 +479,25 @@ def test_suites_pass_on_good_rows_and_fail_on_none_on_nothing_and_on_infinity(
     for column in numbers:
         infinite = rows.with_columns(pl.lit(float("inf")).alias(column))
         assert not validate(table, infinite, suite).passed, column
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("settings_digest", "another"),
+        ("order_digest", "another"),
+        ("scorer_version", "another"),
+        ("context_length", 63),
+    ],
+)
+def test_orderings_of_two_ways_of_scoring_are_refused(finished: tuple[House, Any], column: str, value: Any) -> None:
+    house, _ = finished
+    rows = house.store.query("select * from contamination.order_logliks where benchmark = 'known'")
+    rows = rows.with_columns(context_length=pl.lit(511, rows.schema["context_length"]))
+    suite = SUITES["contamination.order_logliks"]
+    assert validate("order_logliks", rows, suite).passed
+    other = rows.with_columns(pl.when(pl.col("shard") == 0).then(pl.lit(value)).otherwise(column).alias(column))
+    assert not validate("order_logliks", other.cast({column: rows.schema[column]}), suite).passed
 
 
 @pytest.mark.parametrize(
@@ -436,6 +509,7 @@ def test_suites_pass_on_good_rows_and_fail_on_none_on_nothing_and_on_infinity(
         ("order_checks", "n_permutations", 9),
         ("order_logliks", "loglik", 3.0),
         ("order_logliks", "n_tokens", 1),
+        ("order_logliks", "status", "odd"),
         ("shard_tests", "status", "odd"),
         ("shard_tests", "p_value", 0.0001),
         ("tests", "verdict", "contaminated"),

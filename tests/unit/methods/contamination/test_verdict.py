@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from strandline.contamination.figures import published_among_shuffled
+from strandline.contamination.planner import needed_effect
 from strandline.contamination.sequential import FIXED_19, LookDesign
 from strandline.contamination.verdict import ShardScores, comparisons, judge
 
@@ -164,6 +165,118 @@ def test_comparisons_are_the_named_statistics():
     assert names == ["lattice_fisher", "rank_sum", "fisher_chi2", "oren_t"]
     assert [pooled.method for pooled in comparisons(scored(n_shards=1), 19)] == names[:3]
     assert comparisons([], 19) == []
+
+
+def test_orders_beyond_the_deciding_look_change_no_verdict_and_no_comparison() -> None:
+    """The first look rejects; what was stored of later looks, however large, is not read."""
+    decided = [ShardScores(k, (0.0, -1.0 - k, -2.0)) for k in range(8)]
+    more = [replace(shard, values=(*shard.values, 5e6, 7e6, 9e6)) for shard in decided]
+    first, second = judged(decided), judged(more)
+    assert (first.verdict, first.n_permutations) == ("order_memorised", 2)
+    assert first == second
+    assert comparisons(decided, 2) == comparisons(more, 2)
+    assert comparisons(decided, 2) != comparisons(more, 5)
+
+
+EXACT = LookDesign("one look", (19,), (Fraction(1),), ())
+
+
+def ranked(rank: int, n_shards: int = 2) -> list[ShardScores]:
+    """Shards whose published order has this rank among 20."""
+    values = [-100.0 - 3 * k for k in range(20)]
+    published = values.pop(rank - 1)
+    return [ShardScores(k, (published, *values), 100) for k in range(n_shards)]
+
+
+@pytest.mark.parametrize(
+    ("case", "shards", "more", "word"),
+    [
+        ("p is the level", ranked(1), {"alpha": "1/400"}, "order_memorised"),
+        ("p is a little above it", ranked(2), {"alpha": "1/400"}, "no_evidence"),
+        ("the level is below the smallest p", ranked(1), {"alpha": "0.002499"}, "inconclusive"),
+        ("the order check is at its gate", ranked(1), {"order_p": 0.01}, "order_not_exchangeable"),
+        ("and just above it", ranked(1), {"order_p": 0.010000001}, "order_memorised"),
+        ("the order check blocks", ranked(1), {"order_p": 0.001}, "order_not_exchangeable"),
+        ("there is no order check", ranked(1), {"order_p": None}, "inconclusive"),
+        ("as many orders as the level needs", [replace(s, n_orders=20) for s in ranked(1)], {"alpha": "1/400"},
+         "order_memorised"),
+        ("one order too few", [replace(s, n_orders=19) for s in ranked(1)], {"alpha": "1/400"}, "inconclusive"),
+        ("one order too few, and a low rank", [replace(s, n_orders=19) for s in ranked(9)], {"alpha": "1/400"},
+         "inconclusive"),
+        ("no order differs", [ShardScores(k, (-5.0,) * 20) for k in range(2)], {}, "inconclusive"),
+        ("all orders tie but one", [ShardScores(k, (-5.0,) * 19 + (-6.0,)) for k in range(2)], {}, "inconclusive"),
+        ("the sentinel moved less than the gap", ranked(1), {"sentinel_difference": 2.0}, "order_memorised"),
+        ("the sentinel moved by two gaps", ranked(1), {"sentinel_difference": 60.0}, "numerically_fragile"),
+        ("an order is missing", [replace(s, values=s.values[:19]) for s in ranked(1)], {}, "inconclusive"),
+    ],
+)  # fmt: skip
+def test_every_verdict_at_its_edge(case: str, shards: list[ShardScores], more: dict, word: str) -> None:
+    assert judged(shards, **({"design": EXACT, "order_p": 0.5} | more)).verdict == word, case
+
+
+@pytest.mark.parametrize(
+    ("case", "published", "others", "more", "word"),
+    [
+        ("no exceedance in 999", 0.0, [-1.0] * 999, {}, "order_memorised"),
+        ("49 in 999 are not drawn: ten stop it", 0.0, [1.0] * 10, {}, "no_evidence"),
+        ("ten in 200 are p = .05", 0.0, [-1.0] * 190 + [1.0] * 10, {}, "order_memorised"),
+        ("ten in 199 are more", 0.0, [-1.0] * 189 + [1.0] * 10, {}, "no_evidence"),
+        ("nine in 998: not finished", 0.0, [1.0] * 9 + [-1.0] * 989, {}, "inconclusive"),
+        ("nine in 999 are p = .01", 0.0, [1.0] * 9 + [-1.0] * 990, {"alpha": "0.01"}, "order_memorised"),
+        ("nine in 999 at a lower level", 0.0, [1.0] * 9 + [-1.0] * 990, {"alpha": "0.0099"}, "no_evidence"),
+        ("the level is below 1/1000", 0.0, [-1.0] * 999, {"alpha": "0.000999"}, "inconclusive"),
+        ("all orders tie", 0.0, [0.0] * 10, {}, "inconclusive"),
+        ("noise in fp32", -1000.0, [-1000.0001] * 999, {}, "numerically_fragile"),
+        ("more than noise in fp32", -1000.0, [-1000.001] * 999, {}, "order_memorised"),
+    ],
+)
+def test_every_verdict_on_one_shard_at_its_edge(
+    case: str, published: float, others: list[float], more: dict, word: str
+) -> None:
+    assert judged([ShardScores(0, (published, *others), 300)], **more).verdict == word, case
+
+
+def ahead_by(nats: float, dtype: str | None, n_tokens: int = 230) -> list[ShardScores]:
+    """Eight shards whose published order is ahead of nineteen equal ones by so much, as noise would have it."""
+    row = (-700.0 + nats, *[-700.0 - nats * k / 100 for k in range(19)])
+    return [ShardScores(k, row, n_tokens, dtype=dtype) for k in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "noise", "real"),
+    [
+        ("float32", 1e-4, 1e-2),
+        (None, 1e-4, 1e-2),
+        ("served", 1e-4, 1e-2),
+        ("bfloat16", 1.0, 6.0),
+        ("float16", 0.1, 1.0),
+    ],
+)
+def test_noise_of_the_number_formats_own_size_never_makes_an_accusation(
+    dtype: str | None, noise: float, real: float
+) -> None:
+    assert judged(ahead_by(noise, dtype)).verdict == "numerically_fragile"
+    assert judged(ahead_by(real, dtype)).verdict == "order_memorised"
+    assert judged(ahead_by(noise, dtype, n_tokens=0)).verdict == "numerically_fragile"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_values_rounded_to_their_format_accuse_nobody_whose_examples_are_all_alike(dtype: str) -> None:
+    """One true value, rounded noise on top, the published order always the luckiest of its shard."""
+    rng = np.random.default_rng(7)
+    unit = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}[dtype]
+    for _ in range(20):
+        noise = np.sort(rng.normal(0, unit * 5 * np.sqrt(230), size=(8, 20)), axis=1)[:, ::-1]
+        rows = (-700.0 + noise).tolist()
+        shards = [ShardScores(k, tuple(row), 230, dtype=dtype) for k, row in enumerate(rows)]
+        assert judged(shards).verdict != "order_memorised"
+
+
+def test_a_verdict_says_what_effect_it_would_have_found() -> None:
+    assert judged(scored(-0.5)).needed_effect == needed_effect(19, Fraction(85, 2000))
+    assert judged(ranked(1), design=EXACT).needed_effect == needed_effect(19, "0.05")
+    assert judged(ranked(1), design=EXACT, alpha="0.001").needed_effect is None
+    assert judged([ShardScores(0, (0.0, *[1.0] * 10))]).needed_effect == needed_effect(999, "0.05")
 
 
 def test_the_picture_shows_every_shard_that_varies():
