@@ -47,7 +47,7 @@ class CalibrationConfig(dg.Config):
 @table_asset("calibration.runs", kinds={"scipy"})
 def simulate_worlds(
     context: dg.AssetExecutionContext, config: CalibrationConfig, warehouse: WarehouseResource
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """Run what is missing; a run is known by estimator, scenario and seed."""
     store = warehouse.open()
     tasks = missing(store, config)
@@ -59,7 +59,7 @@ def simulate_worlds(
 
 
 @table_asset("calibration.recoveries", deps=["calibration.runs"], follows=True)
-def summarise_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult:
+def summarise_recoveries(warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
     """Summarise the runs of each estimator and scenario."""
     store = warehouse.open()
     runs = store.query("select * from calibration.runs order by estimator, scenario, seed")

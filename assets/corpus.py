@@ -39,7 +39,7 @@ def index_shards(
     warehouse: WarehouseResource,
     corpus_list: CorpusListResource,
     compute: ComputeResource,
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[dg.MaterializeResult[None]]:
     """Read and index the shards that are not indexed yet; what cannot be read is a row with its place."""
     spec = corpus_list.find(name_of(context.partition_key))
     outcomes = index_corpus(shards(spec), str(corpus_list.cache()), compute.open())
@@ -64,7 +64,7 @@ def match_versions(
     warehouse: WarehouseResource,
     corpus_list: CorpusListResource,
     compute: ComputeResource,
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[dg.MaterializeResult[None]]:
     """Search each topic's reported version, attribute the hits to months, and count them by both algorithms."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
     _require_documents(store, spec)
@@ -86,7 +86,7 @@ def find_duplicate_pairs(
     warehouse: WarehouseResource,
     corpus_list: CorpusListResource,
     compute: ComputeResource,
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[dg.MaterializeResult[None]]:
     """Find the duplicates of every class among all documents, and what each deduplication rule would do to them."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
     here, cache = readable(store, spec), str(corpus_list.cache())

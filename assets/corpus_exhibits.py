@@ -44,7 +44,7 @@ PAIRS = [dg.AssetKey(["corpus", "duplicate_pairs"])]
     group_name="exhibits",
     kinds={"matplotlib"},
 )
-def fig7(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
+def fig7(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
     """Fig 7: versions in a corpus by sub-corpus, with the curve of a model trained on it, one picture a resource."""
     store, corpus = warehouse.open(), name_of(context.partition_key)
     figures = {
@@ -63,7 +63,7 @@ def fig7(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.
 )
 def fig8(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """Fig 8: discounted n-gram counts in grey behind the curves of the models trained on the corpus."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
     figures = {
@@ -82,7 +82,7 @@ def fig8(
 )
 def duplicate_tables(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """Tables 2 to 4: pairs of duplicates with their places and exact matches coloured, copies of a resource first."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
     texts = CorpusTexts(readable(store, spec), str(corpus_list.cache()))
@@ -114,7 +114,7 @@ def _counts(store: Warehouse, corpus: str, method: str) -> list[tuple[str, pl.Da
 
 def _shown(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, name: str, figures: Mapping[str, "Figure"]
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     metadata: dict[str, dg.MetadataValue] = {}
     for resource, figure in figures.items():
         place = ("corpus", context.partition_key, f"{name}_{resource}")
@@ -154,7 +154,10 @@ def _line(store: Warehouse, model: str, resource: str) -> CurveLine | None:
         "where model = ? and resource = ? order by month",
         [model, resource],
     )
-    return CurveLine(model, *(found[column].to_list() for column in found.columns)) if found.height else None
+    if found.is_empty():
+        return None
+    months, values, low95, high95 = (found[column].to_list() for column in found.columns)
+    return CurveLine(model, months, values, low95, high95)
 
 
 def _weights(group: pl.DataFrame, months: Sequence[date]) -> Mapping[str, Sequence[float]]:

@@ -32,7 +32,7 @@ NO_MODEL = "none"
 )
 def explain_cutoffs(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[dg.MaterializeResult[None]]:
     """Split each resource's gap, compare its copies with every model's curve, and say so in a sentence."""
     store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
     groups = rows.groups_by_class(rows.stored(store, "corpus.duplicate_pairs", spec.corpus))

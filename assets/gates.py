@@ -45,7 +45,7 @@ def held_back(
     read = {parent for key in made for parent in graph.get(key).parent_keys} - set(made)
     return [
         reason
-        for table in sorted(read, key=lambda key: key.path)
+        for table in sorted(read, key=lambda key: tuple(key.path))
         for check in sorted(graph.get(table).check_keys)
         if graph.get(check).blocking
         for rows in _rows_read(instance, table, graph.get(check).partitions_def, running.partitions_def, partition)

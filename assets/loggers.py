@@ -29,11 +29,15 @@ class OneLine(logging.Handler):
 HANDLER = OneLine()
 
 
-@dg.logger(description="What steps log, on one line of the terminal from which they were started.")
-def progress(_: dg.InitLoggerContext) -> logging.Logger:
-    """The logger of the command line."""
+def _on_one_line(_: dg.InitLoggerContext) -> logging.Logger:
+    """The logger of the command line, whose only handler writes over one line of the terminal."""
     logger = logging.getLogger("strandline.progress")
     logger.setLevel(logging.INFO)
     logger.handlers = [HANDLER]
     logger.propagate = False
     return logger
+
+
+progress = dg.LoggerDefinition(
+    _on_one_line, description="What steps log, on one line of the terminal from which they were started."
+)

@@ -46,7 +46,7 @@ class CurveConfig(dg.Config):
 @table_asset("perplexity.monthly_curves", deps=SCORED, partitions_def=models, code_version="1", follows=True)
 def average_months(
     context: dg.AssetExecutionContext, config: CurveConfig, warehouse: WarehouseResource
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """The trimmed mean perplexity of every month of every resource that the model was scored on."""
     store, model = warehouse.open(), name_of(context.partition_key)
     rows = curve_rows(model, _scored(store, model), complete_cases=config.complete_cases)
@@ -78,7 +78,7 @@ def test_references(
     warehouse: WarehouseResource,
     model_list: ModelListResource,
     references: ReferenceResource,
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """The references of every resource, the n-gram one fitted where it is missing, each tested for its own cutoff."""
     store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
     listed, encoder = references.listed(), references.encoder(spec)
@@ -99,7 +99,7 @@ def test_references(
     code_version="1",
     follows=True,
 )
-def estimate_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
+def estimate_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
     """Every estimator with every reference; a month is a finding only where the status says found."""
     store, model = warehouse.open(), name_of(context.partition_key)
     rows = cutoff_rows(model, _scored(store, model), _references(store, model))
@@ -119,7 +119,9 @@ def estimate_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseReso
     code_version="1",
     follows=True,
 )
-def estimate_topic_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult:
+def estimate_topic_cutoffs(
+    context: dg.AssetExecutionContext, warehouse: WarehouseResource
+) -> dg.MaterializeResult[None]:
     """Single topics of panel resources, with the reference that is reported for the resource."""
     store, model = warehouse.open(), name_of(context.partition_key)
     references = _references(store, model, only_usable=True)
@@ -127,7 +129,9 @@ def estimate_topic_cutoffs(context: dg.AssetExecutionContext, warehouse: Warehou
     for resource in _with_scores(store, model):
         if resource.is_panel and references.get(resource.name):
             name, scores = references[resource.name][0]
-            paths = edit_paths(store, resource.name, resource.months, resource.versions["topic"].unique().sort())
+            paths = edit_paths(
+                store, resource.name, resource.months, resource.versions["topic"].unique().sort().to_list()
+            )
             rows += topic_rows(model, resource, name, scores, paths)
     store.replace("perplexity.topic_cutoffs", rows, {"model": model})
     return materialized("perplexity.topic_cutoffs", topics=len(rows), **_counts(rows))

@@ -124,7 +124,7 @@ def exhibit_asset(exhibit: Exhibit) -> dg.AssetsDefinition:
         kinds={"matplotlib"},
         automation_condition=FOLLOW,
     )
-    def drawn(warehouse: WarehouseResource) -> dg.MaterializeResult:
+    def drawn(warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
         figure = exhibit.draw(warehouse.open())
         return dg.MaterializeResult(
             metadata=picture(figure, "exhibits", exhibit.name, folder=warehouse.reports_folder())

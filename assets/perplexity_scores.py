@@ -52,7 +52,7 @@ def score_versions(
     warehouse: WarehouseResource,
     model_list: ModelListResource,
     compute: ComputeResource,
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """Score every distinct text that the model has not scored yet, under each resource's token limit."""
     store, spec = warehouse.open(), model_list.find(name_of(context.partition_key))
     with _refusals_in_one_line():

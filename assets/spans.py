@@ -13,7 +13,8 @@ from pydantic import Field
 from assets.partitions import months as month_partitions
 from assets.partitions import months_of
 from assets.tables import key_of, materialized, table_asset, table_multi_asset
-from resources.configured import NetworkResource, SpanListResource, WarehouseResource, rooted
+from resources.configured import NetworkResource, SpanListResource, WarehouseResource
+from resources.places import rooted
 from resources.releases.registries import configured
 from resources.spans.refresh import digest_of, refresh
 from resources.spans.sources import source_of
@@ -38,7 +39,7 @@ class SpansConfig(dg.Config):
 @table_asset("spans.resources", reads=["spans_yaml"], code_version="1")
 def list_resources(
     warehouse: WarehouseResource, network: NetworkResource, span_list: SpanListResource
-) -> dg.MaterializeResult:
+) -> dg.MaterializeResult[None]:
     """The enabled resources of the settings file."""
     store, spans = warehouse.open(), span_list.read()
     with network.open() as http:
@@ -63,7 +64,7 @@ def fetch_documents(
     warehouse: WarehouseResource,
     network: NetworkResource,
     span_list: SpanListResource,
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[dg.MaterializeResult[None]]:
     """The documents of the months asked for; a month that cannot be completed is named at the end, the others stand."""
     store, wanted = warehouse.open(), _months_of(context)
     spans = [span for span in span_list.read() if not config.resources or span.resource in config.resources]

@@ -169,7 +169,7 @@ def column_schema(declared: Table) -> dg.TableSchema:
     )
 
 
-def materialized(name: str, metadata: Mapping[str, Any] | None = None, **more: Any) -> dg.MaterializeResult:
+def materialized(name: str, metadata: Mapping[str, Any] | None = None, /, **more: Any) -> dg.MaterializeResult[None]:
     """The result of a step for one table, with metadata that Dagster can store."""
     return dg.MaterializeResult(asset_key=key_of(name), metadata=storable({**(metadata or {}), **more}))
 

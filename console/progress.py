@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from assets.loggers import HANDLER
 
-RUN_CONFIG = {"loggers": {"progress": {}}}
+RUN_CONFIG: dict[str, Any] = {"loggers": {"progress": {}}}
 """Run configuration that switches the logger of the command line on."""
 
 STDOUT, STDERR = 1, 2

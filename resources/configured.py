@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -40,7 +41,7 @@ from strandline.spans.settings import spans_of
 from strandline.yaml_text import read_yaml
 
 
-class WarehouseResource(dg.ConfigurableResource):
+class WarehouseResource(dg.ConfigurableResource[Any]):
     """Where results are kept: the warehouse file, the copy that people read, and pictures and reports as files.
 
     Relative paths start at the project's root.
@@ -60,7 +61,7 @@ class WarehouseResource(dg.ConfigurableResource):
         return rooted(self.reports)
 
 
-class ModelListResource(dg.ConfigurableResource):
+class ModelListResource(dg.ConfigurableResource[Any]):
     """The models that a user lists in ``data/models.yaml``."""
 
     path: str = "data/models.yaml"
@@ -79,7 +80,7 @@ class ModelListResource(dg.ConfigurableResource):
         return listed[name]
 
 
-class NetworkResource(dg.ConfigurableResource):
+class NetworkResource(dg.ConfigurableResource[Any]):
     """How the pipeline reads from servers. `open()` gives the plain adapter; use it as a context, or close it."""
 
     cache_dir: str = Field(default="data/cache", description="Folder of the HTTP cache and the pacing marks.")
@@ -105,7 +106,7 @@ class NetworkResource(dg.ConfigurableResource):
         )
 
 
-class AskingResource(dg.ConfigurableResource):
+class AskingResource(dg.ConfigurableResource[Any]):
     """How models are asked: the patience with an endpoint. `open` gives the asker of a listed model; close it."""
 
     attempts: int = Field(default=6, ge=1, description="Attempts at one exchange before it is given up.")
@@ -118,7 +119,7 @@ class AskingResource(dg.ConfigurableResource):
         return open_asker(spec, Patience(self.attempts, self.first_wait, self.longest_wait, self.timeout))
 
 
-class SpanListResource(dg.ConfigurableResource):
+class SpanListResource(dg.ConfigurableResource[Any]):
     """The resources listed in a settings file; those that are not enabled are left out."""
 
     path: str = "data/spans.yaml"
@@ -133,7 +134,7 @@ class SpanListResource(dg.ConfigurableResource):
             raise ValueError(f"{self.path}: {error}") from error
 
 
-class BenchmarkListResource(dg.ConfigurableResource):
+class BenchmarkListResource(dg.ConfigurableResource[Any]):
     """The benchmarks that a user lists in ``data/benchmarks.csv``; one line adds a file."""
 
     path: str = "data/benchmarks.csv"
@@ -156,7 +157,7 @@ class BenchmarkListResource(dg.ConfigurableResource):
             return load_benchmark(spec, http, DownloadCache(rooted(network.cache_dir) / "benchmarks"))
 
 
-class CorpusListResource(dg.ConfigurableResource):
+class CorpusListResource(dg.ConfigurableResource[Any]):
     """The corpora listed in a settings file; those that are not enabled are left out."""
 
     path: str = "data/corpora.yaml"
@@ -183,7 +184,7 @@ class CorpusListResource(dg.ConfigurableResource):
         return rooted(self.cache_dir)
 
 
-class OrderScoringResource(dg.ConfigurableResource):
+class OrderScoringResource(dg.ConfigurableResource[Any]):
     """How orderings are scored; ``open`` gives the scorer of a listed model and lets go of the model at the end."""
 
     dtype: str | None = Field(
@@ -199,7 +200,7 @@ class OrderScoringResource(dg.ConfigurableResource):
             LanguageModels().release()
 
 
-class ComputeResource(dg.ConfigurableResource):
+class ComputeResource(dg.ConfigurableResource[Any]):
     """Where scoring runs: threads of the step's process, or actors of a Ray cluster. The numbers are the same."""
 
     backend: str = Field(default="local", description="local, or ray.")
@@ -217,7 +218,7 @@ class ComputeResource(dg.ConfigurableResource):
         raise ValueError(f"the compute backend is local or ray, not {self.backend!r}")
 
 
-class ReferenceResource(dg.ConfigurableResource):
+class ReferenceResource(dg.ConfigurableResource[Any]):
     """The references of ``data/references.yaml`` and the tokenizers of the n-gram reference."""
 
     path: str = Field(default="data/references.yaml", description="The listed references.")
@@ -235,7 +236,7 @@ class ReferenceResource(dg.ConfigurableResource):
         return tokenizer_encoder(spec)
 
 
-class ContaminationResource(dg.ConfigurableResource):
+class ContaminationResource(dg.ConfigurableResource[Any]):
     """Level, design and budget of the tests. They are fixed before scoring; changing them means another test."""
 
     alpha: str = Field(default="0.05", description="Level of the verdict, as a decimal or a fraction.")

@@ -16,7 +16,7 @@ from time import monotonic
 import polars as pl
 
 from resources.compute.tasks import Compute, Task, WorkerSpec
-from resources.endpoints.completions import SERVED, remote_digest
+from resources.endpoints.completions import remote_digest
 from resources.models.weights import CACHE, LanguageModels, default_device, resolved_dtype
 from resources.perplexity.path_store import PathStore
 from resources.perplexity.worker import TextPayload, paths_name
@@ -24,6 +24,7 @@ from resources.warehouse.store import Warehouse, removal
 from strandline.models import ModelSpec
 from strandline.perplexity.plausible import plausible
 from strandline.scoring.engine import SCORER_VERSION
+from strandline.scoring.scores import SERVED
 
 TABLE = "perplexity.scores"
 TEXTS_A_TASK = 16

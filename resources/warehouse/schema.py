@@ -108,7 +108,7 @@ def _columns(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> t
     ).fetchall()
     empty = pl.from_arrow(connection.sql(f"from {schema}.{name} limit 0").to_arrow_table())
     assert isinstance(empty, pl.DataFrame)
-    return tuple(Column(*row, dtype=empty.schema[row[0]]) for row in rows)
+    return tuple(Column(name, kind, nullable, comment, empty.schema[name]) for name, kind, nullable, comment in rows)
 
 
 def _primary_key(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> tuple[str, ...]:

@@ -212,5 +212,5 @@ def _source() -> Any:
     import great_expectations as gx
 
     context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False}
+    context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]  # the setter takes a mapping
     return context.data_sources.add_or_update_pandas("frames")
