@@ -11,14 +11,16 @@ import unicodedata
 WORD_RULE = "NFC, lower case, runs of letters and digits"
 """The rule of `words`, stored beside every n-gram count: counts depend neither on case nor on a tokenizer's pieces."""
 
-LONGEST_WORD = 40
-"""Bytes of a word that is searched for; longer ones are addresses and encoded data, of which each occurs once. It is
-the limit of the search engine's default analysis."""
+LONGEST_WORD = 39
+"""Bytes of a word that is searched for; longer ones are addresses and digests, of which each occurs once. It is the
+limit of the search engine's default analysis."""
 
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0002fa1f]"
 )
 _WORD = re.compile(r"[^\W_]+")
+_MARKS = "".join(chr(point) for point in range(0x300, 0x20000) if unicodedata.category(chr(point))[0] == "M")
+_SEARCH_WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*")
 _SPACE = re.compile(r"\s+")
 _CITATION = re.compile(r"\s?\[(?:\d{1,4}|[a-z]|(?:note|nb|n|lower-alpha|citation)\s?\w*(?:\s\d+)?)\]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?][\"')\]”’]*(?=\s)|[。！？]+[”’」』]*|\n+")
@@ -35,13 +37,14 @@ def words(text: str) -> list[str]:
 
 
 def search_words(text: str) -> list[str]:
-    """The words by which a text is searched: those of `WORD_RULE`, without ones of more than 40 bytes.
+    """The words by which a text is searched: runs of letters, digits and marks in NFC and lower case, up to 39 bytes.
 
-    Runs of scripts that put no blanks between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) are taken as all
-    pairs of neighbouring letters, so that they are found wherever a copy breaks its lines.
+    Marks (vowel signs of Indian scripts, accents that no letter has of its own) do not end a word, as they do in
+    `words`. Runs of scripts that put no blanks between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) are taken
+    as all pairs of neighbouring letters, so that they are found wherever a copy breaks its lines.
     """
     found: list[str] = []
-    for word in words(text):
+    for word in _SEARCH_WORD.findall(nfc(text).lower()):
         if word.isascii() or not _UNSPACED.search(word):
             if len(word) <= LONGEST_WORD // 4 or len(word.encode("utf-8", "surrogatepass")) <= LONGEST_WORD:
                 found.append(word)

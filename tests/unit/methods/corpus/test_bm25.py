@@ -72,5 +72,9 @@ def test_lengths_are_stored_as_the_engine_stores_them() -> None:
 def test_query_words_are_the_first_ones_however_letters_are_written() -> None:
     assert query_words("B a b", 2) == {"b": 1, "a": 1}
     assert query_words("cafe\u0301 \u1112\u1161\u11ab", 9) == {"caf\u00e9": 1, "\ud55c": 1}
-    assert query_words("x" * 41 + " short", 9) == {"short": 1}
+    assert query_words("x" * 40 + " short " + "y" * 39, 9) == {"short": 1, "y" * 39: 1}
+    assert query_words("\u0939\u093f\u0902\u0926\u0940 x\u0331y", 9) == {
+        "\u0939\u093f\u0902\u0926\u0940": 1,
+        "x\u0331y": 1,
+    }
     assert query_words("\u6f22\u5b57\u304b \u6f22", 9) == {"\u6f22\u5b57": 1, "\u5b57\u304b": 1, "\u6f22": 1}
