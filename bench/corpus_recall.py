@@ -1,7 +1,7 @@
 """How much of what a full comparison finds mining finds too, whatever the files and the way letters are written.
 
-A full comparison takes every document of a corpus for every topic. The corpus is made: copies of every class among other
-pages of the same vocabulary, in Latin letters or in Korean, as one file, three or thirty, composed or decomposed.
+A full comparison takes every document of a corpus for every topic. The corpus is made: copies of every class among
+other pages of the same vocabulary, in Latin letters or in Korean, as one file, three or thirty, composed or decomposed.
 Run `python bench/corpus_recall.py` (about a minute).
 """
 
