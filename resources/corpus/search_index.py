@@ -27,7 +27,8 @@ INDEX_FORMAT = 2
 """Raise it when an index of the same documents would hold something else: it is then built again."""
 
 HEAP_BYTES = 64_000_000
-"""Memory of the engine's writer: its least is 15 MB, and more than 64 MB made indexing no faster."""
+"""Memory of the engine's writer, whose least is 15 MB. A judgement: more makes fewer segments to merge, and every shard
+that is indexed at the same time takes as much."""
 
 DECIMALS = 4
 """Decimals to which scores are compared, so that the order of additions decides no rank."""

@@ -106,7 +106,7 @@ def topic_versions(topic: str, texts: Sequence[tuple[date, str]], reported_month
     """
     from strandline.corpus.texts import nfc
 
-    monthly = sorted((month, nfc(text)) for month, text in texts if text.strip())
+    monthly = sorted((month, text) for month, text in ((month, nfc(text)) for month, text in texts) if text.strip())
     if not monthly:
         raise ValueError(f"{topic}: no version has a text")
     gathered: dict[str, list[date]] = {}

@@ -22,10 +22,17 @@ from rapidfuzz.distance import Levenshtein
 
 from strandline.corpus import TopicVersions
 from strandline.corpus.texts import nfc
+from strandline.numeric_input import real_number, whole_number
 
 LIMIT = 0.2
+"""Edits of a character of the document that a copy stays under: the paper's Algorithm 1."""
+
 _GRAM, _BUCKETS = 4, 4096
+"""Letters of a run, and counts of runs that are kept for each text: a text of 3,000 characters fills half of them, so
+that its bound loses little to runs that share a count."""
+
 _FACTORS = (np.uint32(0x9E3779B1), np.uint32(0x85EBCA77), np.uint32(0xC2B2AE3D))
+"""Odd multipliers of the hash of a run, those of xxHash32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,10 @@ class Attribution:
 def edits_allowed(n_chars: int, limit: float = LIMIT) -> int:
     """The largest number of edits strictly under `limit` times `n_chars`; -1 where there is none.
 
-    Decided in rational numbers on the limit as written, so that 0.2 × 15 = 3 edits is not a match.
+    Decided in rational numbers on the limit as written, so that 0.2 × 15 = 3 edits is not a match. Raises ValueError
+    for a limit that is no finite number and for a count of characters that is no whole number.
     """
+    n_chars, limit = whole_number(n_chars, "the number of characters", 0), real_number(limit, "the limit")
     bound = Fraction(str(limit)) * n_chars
     return -(-bound.numerator // bound.denominator) - 1
 
@@ -63,7 +72,7 @@ class VersionMatcher:
     """
 
     def __init__(self, topic: TopicVersions, limit: float = LIMIT) -> None:
-        if not 0 < limit <= 1:
+        if not 0 < real_number(limit, "the limit") <= 1:
             raise ValueError(f"the limit is {limit}; it must lie above 0 and not above 1")
         self.limit = limit
         self._texts = [nfc(version.text) for version in topic.versions]
@@ -117,7 +126,7 @@ class VersionMatcher:
 
 
 class _Changes:
-    """The counts of all versions as what each one changes of the last, which is little."""
+    """Gram counts of all versions, stored as differences from the version before."""
 
     def __init__(self, counts: Sequence[NDArray[np.int64]]) -> None:
         pairs = list(zip([np.zeros(_BUCKETS, dtype=np.int64), *counts], counts, strict=False))
@@ -137,7 +146,11 @@ class _Changes:
 
 
 def _hint(bound: int, best: int) -> int:
-    """How many edits to expect: a little over a bound that is far below the best so far, else no fewer than that."""
+    """The distance that rapidfuzz tries first; it doubles the hint until the distance lies under it.
+
+    Where the bound is far below the best so far, a quarter over it is usually enough; else nothing below the best is
+    worth trying.
+    """
     return bound + bound // 4 + 8 if 4 * bound < best else best
 
 
@@ -151,6 +164,7 @@ def _gram_counts(text: str) -> NDArray[np.int64]:
 
 def attribute_plainly(document: str, texts: Sequence[tuple[date, str]], limit: float = LIMIT) -> Attribution | None:
     """Algorithm 1 as printed: the full distance to every month's text. The reference that tests compare with."""
+    limit = real_number(limit, "the limit")
     text = nfc(document)
     versions = [(month, nfc(version)) for month, version in texts if version.strip()]
     if not text.strip() or not versions:

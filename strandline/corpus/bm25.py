@@ -16,6 +16,7 @@ from hashlib import sha256
 from math import log
 
 from strandline.corpus.texts import search_words
+from strandline.numeric_input import whole_number
 
 K1, B = 1.2, 0.75
 """The saturation of a word's count and the weight of a document's length: the engine's, which are the usual ones."""
@@ -62,8 +63,8 @@ def joined_statistics(parts: Iterable[CorpusStatistics]) -> CorpusStatistics:
 
 
 def query_words(text: str, most: int) -> Counter[str]:
-    """The first words of a query, each with how often it counts."""
-    return Counter(search_words(text)[:most])
+    """The first words of a query, each with how often it counts. ValueError for a number below 1."""
+    return Counter(search_words(text)[: whole_number(most, "the words of a query", 1)])
 
 
 def score(words: Sequence[str], query: Mapping[str, int], statistics: CorpusStatistics) -> float:

@@ -18,6 +18,7 @@ from strandline.corpus.signatures import jaccard, shingle_hashes
 from strandline.corpus.texts import nfc, paragraphs, sentences
 
 CAUGHT = 0.5
+"""Share of a copy above which it counts as removed: what is left is then the smaller part of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,18 @@ from strandline.corpus.signatures import (
     signatures,
 )
 from strandline.corpus.texts import collapse_space, nfc, sentences, without_citations
+from strandline.numeric_input import real_number, whole_number
 
 CLASSES = ("exact", "whitespace", "citation_numbers", "near", "three_sentence_span", "mirror")
 THRESHOLD = 0.8
+"""Jaccard index of a near duplicate: RefinedWeb's and the Pile's fuzzy deduplication remove pairs from there on."""
+
 SPAN = 3
-_EQUIVALENCES = ("exact", "whitespace", "citation_numbers")
+"""Sentences of a span: C4 keeps one of any three-sentence span."""
+
+_EQUIVALENCES = CLASSES[:3]
 _BATCH = 2000
+"""Documents whose signatures are computed together: array work costs little per document from some hundred on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,11 @@ def duplicate_pairs(
         text_of: gives the text of a document by its id, for the few pairs that are compared in full.
         threshold: least Jaccard index of a near duplicate.
         filtered_domains: domains that the corpus excludes or that hold the original, such as `wikipedia.org`.
+
+    Raises:
+        ValueError: a threshold that is not above 0 and at most 1.
     """
+    _refuse_threshold(threshold)
     inside = [in_domains(url, filtered_domains) for url in known.urls]
     order = sorted(range(len(known.ids)), key=lambda row: (not inside[row], known.ids[row]))
     alive = [row for row in order if known.forms[row, 0]]
@@ -127,16 +137,9 @@ def duplicate_pairs(
     return sorted(named, key=lambda pair: (CLASSES.index(pair.kind), pair.left_id, pair.right_id))
 
 
-def find_duplicates(
-    documents: Sequence[Document], threshold: float = THRESHOLD, filtered_domains: Sequence[str] = ()
-) -> list[DuplicatePair]:
-    """All duplicate pairs of documents that are held in memory."""
-    texts = {document.document_id: document.text for document in documents}
-    return duplicate_pairs(profile(documents), texts.__getitem__, threshold, filtered_domains)
-
-
 def classify(left: str, right: str, threshold: float = THRESHOLD) -> str | None:
-    """The class of one pair of texts, or None where they are no duplicates."""
+    """The class of one pair of texts, or None where they are no duplicates. ValueError as `duplicate_pairs`."""
+    _refuse_threshold(threshold)
     for kind, one, other in zip(_EQUIVALENCES, _forms(left), _forms(right), strict=True):
         if one and one == other:
             return kind
@@ -146,8 +149,14 @@ def classify(left: str, right: str, threshold: float = THRESHOLD) -> str | None:
     return "three_sentence_span" if len(shared) else None
 
 
+def _refuse_threshold(threshold: float) -> None:
+    if not 0 < real_number(threshold, "the least Jaccard index") <= 1:
+        raise ValueError(f"the least Jaccard index is {threshold}; it must lie above 0 and not above 1")
+
+
 def span_hashes(text: str, span: int = SPAN) -> Hashes:
-    """The distinct hashes of a text's runs of three consecutive sentences, white space collapsed."""
+    """The distinct hashes of a text's runs of so many consecutive sentences, white space collapsed."""
+    span = whole_number(span, "the sentences of a span", 1)
     found = sentences(nfc(text))
     runs = {_digest(" ".join(found[place : place + span])) for place in range(len(found) - span + 1)}
     return np.fromiter(sorted(runs), dtype=np.uint64, count=len(runs))
@@ -155,7 +164,7 @@ def span_hashes(text: str, span: int = SPAN) -> Hashes:
 
 def in_domains(url: str | None, domains: Sequence[str]) -> bool:
     """Whether an address lies in one of the domains or below it. No address lies in none."""
-    if not url or not domains:
+    if not isinstance(url, str) or not url or not domains:
         return False
     try:
         host = (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".")

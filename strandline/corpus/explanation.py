@@ -21,17 +21,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from strandline.corpus.histograms import Copy
+from strandline.corpus.histograms import Copy, refuse_strange_weight
+from strandline.numeric_input import real_array, real_number, whole_number
 from strandline.spans.months import month_range
 
 FLAT = 0.4
+"""Share of the months from which on half of the copies are spread out: the widest bump of the planted worlds of
+`simulation` has a fifth, an even spread a half."""
+
 STALE_MONTHS = 3
+"""Months that a page may be older than its crawl: crawls take one to two months, and pages are seldom newer than the
+last snapshot. A judgement between calling fresh pages old and old ones fresh."""
+
 BOOTSTRAPS = 400
+"""Draws of topics: ten lie beyond each end of a 95 % interval."""
+
+LARGEST_WEIGHT = 1e300
+"""Weights of months stay under it, so that their sum is finite."""
+
+LEAST_MONTHS = 8
+"""Months of a shift test: with fewer the smallest p, one over the months, is over 12 %."""
+
+GAP_STATUSES = ("ok", "flat", "missing")
+"""What can become of a gap, as stored in `corpus.explanations.status`: copies without a typical month are `flat`."""
+
+SHIFT_STATUSES = ("ok", "flat", "too_short")
+"""What can become of a shift test: series that do not vary are `flat`."""
 
 Weights = NDArray[np.float64]
 
@@ -85,7 +106,8 @@ class GapShares:
     remainder: float | None = None
 
     def share(self, months: float | None) -> float | None:
-        """A part as a share of the gap, None where a share makes no sense."""
+        """A part as a share of the gap, None where a share makes no sense. ValueError for what is no number."""
+        months = None if months is None else real_number(months, "a part of the gap")
         parts = (self.old_crawl, self.duplicates, self.remainder)
         if months is None or self.gap is None or self.gap <= 0 or any(part is None or part < 0 for part in parts):
             return None
@@ -98,8 +120,8 @@ def typical_month(weights: Sequence[float] | Weights) -> TypicalMonth:
     Of equally short runs the heaviest counts, then the earliest. Raises ValueError for weights that are negative, not
     finite or all zero.
     """
-    values = np.asarray(weights, dtype=np.float64)
-    if values.ndim != 1 or not np.isfinite(values).all() or (values < 0).any() or not values.sum() > 0:
+    values = real_array(weights, "the weights of a typical month")
+    if values.ndim != 1 or not ((values >= 0) & (values < LARGEST_WEIGHT)).all() or not values.sum() > 0:
         raise ValueError("a typical month needs finite weights, none negative and one positive")
     before = np.concatenate([[0.0], np.cumsum(values)])
     half = before[-1] / 2
@@ -124,13 +146,19 @@ def circular_shift_test(copies: Sequence[float], curve: Sequence[float | None]) 
 
     Returns:
         a negative `correlation` is agreement. `too_short` below 8 months, `flat` where a series does not vary.
+
+    Raises:
+        ValueError: series of different lengths, or values that are no numbers.
     """
-    pairs = [(c, p) for c, p in zip(copies, curve, strict=True) if p is not None and np.isfinite(p) and np.isfinite(c)]
+    counted = real_array(copies, "the copies")
+    known = real_array([np.nan if value is None else value for value in curve], "the perplexities")
+    if counted.ndim != 1 or known.shape != counted.shape:
+        raise ValueError(f"copies and perplexities are two series of one length, got {counted.shape} and {known.shape}")
+    pairs = [pair for pair in zip(counted.tolist(), known.tolist(), strict=True) if np.isfinite(pair).all()]
     n = len(pairs)
-    if n < 8:
-        return ShiftTest(
-            None, None, None, n, "too_short", f"{n} months have both a count and a perplexity; 8 are needed"
-        )
+    if n < LEAST_MONTHS:
+        why = f"{n} months have both a count and a perplexity; {LEAST_MONTHS} are needed"
+        return ShiftTest(None, None, None, n, "too_short", why)
     left, right = (_standard_ranks([pair[side] for pair in pairs]) for side in (0, 1))
     if left is None or right is None:
         what = "the copies do" if left is None else "the perplexity does"
@@ -158,10 +186,21 @@ def gap_shares(
         crawled: the sub-corpora that come from crawls; only their copies can be old crawl data.
         groups: the duplicate group of each document that has one.
         seed: of the bootstrap over topics.
+
+    Returns:
+        `missing` without copies, `flat` where half of them are spread over 40 % of the months or more, else `ok`.
+
+    Raises:
+        ValueError: months out of order, a copy of none of them or of a weight below zero, or copies that weigh nothing.
     """
+    seed = whole_number(seed, "the seed", 0)
     if not copies:
         return GapShares("missing", "no copy of the resource was found", 0)
-    months, n_copies = calendar(months), round(sum(copy.weight for copy in copies))
+    months = calendar(months)
+    _refuse_strange(copies, months)
+    if not isinstance(reported, date):
+        raise ValueError(f"the reported month is a date, got {reported!r}")
+    n_copies = round(sum(copy.weight for copy in copies))
     panels = _coalitions(copies, months, frozenset(crawled), groups)
     totals = panels.sum(axis=1)
     typical = typical_month(totals[0])
@@ -195,17 +234,36 @@ def reweighted(
 ) -> dict[str, TypicalMonth]:
     """The typical month after each class of duplicates counts once, each alone; `none` is the histogram as mined.
 
-    Places are those of `calendar(months)`.
+    Places are those of `calendar(months)`. Raises ValueError as `gap_shares` does, and without copies.
     """
     found, axis = {}, calendar(months)
+    _refuse_strange(copies, axis)
     for kind, groups in {"none": {}, **groups_by_kind}.items():
         found[kind] = typical_month(_coalitions(copies, axis, frozenset(), groups)[2].sum(axis=0))
     return found
 
 
 def calendar(months: Sequence[date]) -> list[date]:
-    """Every month from the first to the last, also those of which a resource has no version: gaps are counted in it."""
+    """Every month from the first to the last, also those of which a resource has no version: gaps are counted in it.
+
+    Raises ValueError for no months, and for months that are not first days in ascending order.
+    """
+    if not months or not all(isinstance(month, date) and month.day == 1 for month in months):
+        raise ValueError("the months of a resource are first days of months, at least one")
+    if any(later <= month for month, later in pairwise(months)) or months[-1].year == date.max.year:
+        raise ValueError("the months of a resource stand in ascending order, each once, and before the year 9999")
     return list(month_range(months[0], months[-1]))
+
+
+def _refuse_strange(copies: Sequence[Copy], months: Sequence[date]) -> None:
+    """ValueError for copies that no histogram over these months can hold."""
+    known = set(months)
+    for copy in copies:
+        if not copy.months or not known.issuperset(copy.months):
+            raise ValueError(f"{copy.document_id}: its months {copy.months} are not among those of the resource")
+        refuse_strange_weight(copy)
+    if not sum(copy.weight for copy in copies) > 0:
+        raise ValueError("the copies have no weight together")
 
 
 def _standard_ranks(values: Sequence[float]) -> Weights | None:

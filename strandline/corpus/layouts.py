@@ -76,10 +76,18 @@ def layout(setting: str | Mapping[str, Any]) -> Layout:
     if not isinstance(setting, Mapping):
         raise ValueError(f"layout is {setting!r}; it must be a name or a mapping of parts")
     known = {part.name for part in fields(Layout)}
-    unknown = sorted(set(setting) - known)
+    unknown = sorted(str(part) for part in set(setting) - known)
     if unknown:
         raise ValueError(f"a layout has no part {', '.join(unknown)}; its parts are {', '.join(sorted(known))}")
-    return Layout(**{part: (paths,) if isinstance(paths, str) else tuple(paths) for part, paths in setting.items()})
+    return Layout(**{part: _paths(part, paths) for part, paths in setting.items()})
+
+
+def _paths(part: str, setting: Any) -> tuple[str, ...]:
+    """One path or a list of paths. ValueError for anything else."""
+    paths = (setting,) if isinstance(setting, str) else tuple(setting) if isinstance(setting, (list, tuple)) else ()
+    if not all(isinstance(path, str) and path for path in paths) or (not paths and setting not in ([], ())):
+        raise ValueError(f"the part {part} of a layout is {setting!r}; it must be a path or a list of paths")
+    return paths
 
 
 def top_fields(chosen: Layout) -> list[str]:

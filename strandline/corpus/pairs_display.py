@@ -15,9 +15,13 @@ from html import escape
 from rapidfuzz.distance import Levenshtein
 
 from strandline.corpus.texts import nfc
+from strandline.numeric_input import whole_number
 
 COLOURS = ("#b7e1cd", "#fce8b2", "#c9daf8", "#f4c7c3", "#d9d2e9", "#fff2a8")
+"""Light colours on which black text reads well, in the order in which matches take them."""
+
 LEAST = 8
+"""Characters of a match that is coloured: shorter ones are words that any two texts share."""
 _TOKEN = re.compile(r"\s+|[^\W_]+|[^\w\s]|_")
 
 
@@ -45,7 +49,8 @@ class PairDisplay:
 
 
 def compare(left: str, right: str, least: int = LEAST) -> PairDisplay:
-    """Cut two texts into exact matches of at least `least` characters and the rest."""
+    """Cut two texts into exact matches of at least `least` characters (one or more) and the rest."""
+    least = whole_number(least, "the least length of a match", 1)
     tokens = _TOKEN.findall(nfc(left)), _TOKEN.findall(nfc(right))
     lefts: list[Piece] = []
     rights: list[Piece] = []
@@ -72,7 +77,11 @@ def _joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
 
 
 def shortened(pieces: Sequence[Piece], context: int) -> tuple[Piece, ...]:
-    """The pieces without the middle of each long match, so that a page of agreement does not hide a difference."""
+    """The pieces without the middle of each long match, so that a page of agreement does not hide a difference.
+
+    Raises ValueError where less than one character would be kept.
+    """
+    context = whole_number(context, "the characters kept at each end of a match", 1)
     cut = []
     for piece in pieces:
         long = piece.match is not None and len(piece.text) > 2 * context

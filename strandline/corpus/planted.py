@@ -15,11 +15,15 @@ from datetime import date
 import numpy as np
 
 from strandline.corpus import Document, Location
-from strandline.corpus.texts import sentences
+from strandline.corpus.texts import nfc, sentences
+from strandline.numeric_input import real_array, whole_number
 
 CLASSES = ("exact", "whitespace", "citation_numbers", "edited", "mirror", "partial", "shuffled")
 COVERED = ("exact", "whitespace", "citation_numbers", "edited", "mirror")
 """The classes whose copies stay within a distance of 0.2."""
+
+MOST_COPIES = 100_000
+"""Copies of one topic in one order: more than memory is meant to hold."""
 
 _BOILERPLATE = "Home | About us | Contact | Log in\nYou are reading a copy of an article.\n"
 _FOOTER = "\nThis page was copied from another site. Terms of use. Privacy policy. Imprint."
@@ -58,6 +62,7 @@ class Recall:
 
 def altered(text: str, kind: str, rng: np.random.Generator) -> str:
     """A copy of a text that differs from it as copies of this class do. Raises ValueError for an unknown class."""
+    nfc(text)
     if kind == "exact":
         return text
     if kind == "whitespace":
@@ -93,6 +98,8 @@ def plant(
     """
     made = [Planted(document, "background") for document in background]
     for order in orders:
+        if whole_number(order.copies, "the copies of an order", 0) > MOST_COPIES:
+            raise ValueError(f"an order plants at most {MOST_COPIES} copies of a topic, got {order.copies}")
         for topic, monthly in versions.items():
             if order.month in monthly:
                 made += [_copy(topic, monthly[order.month], order, copy, rng) for copy in range(order.copies)]
@@ -119,7 +126,12 @@ def recalls(planted: Sequence[Planted], found: Mapping[tuple[str, str], Sequence
 def histogram_error(truth: Sequence[float], mined: Sequence[float]) -> float:
     """Half the sum of absolute differences of two histograms as shares: 0 where equal, 1 where they have no month in
     common. Raises ValueError where one is empty."""
-    total, other = sum(truth), sum(mined)
+    shares = real_array(truth, "a histogram"), real_array(mined, "a histogram")
+    if shares[0].ndim != 1 or shares[0].shape != shares[1].shape:
+        raise ValueError("two histograms have one length")
+    if not all(((each >= 0) & (each < 1e300)).all() for each in shares):
+        raise ValueError("a histogram has finite weights, none negative")
+    total, other = (float(each.sum()) for each in shares)
     if not total or not other:
         raise ValueError("a histogram without weight cannot be compared")
     return sum(abs(one / total - two / other) for one, two in zip(truth, mined, strict=True)) / 2

@@ -16,10 +16,17 @@ from strandline.corpus.dedup_audit import rules
 from strandline.corpus.duplicates import THRESHOLD
 from strandline.corpus.layouts import Layout
 from strandline.corpus.ngrams import HIT_WORDS, SIZE
+from strandline.numeric_input import real_number
 from strandline.spans.months import month_start
 
+LARGEST = 1_000_000
+"""The largest count that a setting of mining takes: hits or words beyond are no search any more."""
+
 READERS = ("files", "environment")
+"""Where the documents of a corpus come from: files, or the READMEs of the installed packages."""
+
 SCOPES = ("corpus", "none")
+"""Where duplicates are looked for."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +64,12 @@ class Mining:
 
     def __post_init__(self) -> None:
         for name in ("limit", "near"):
-            if not 0 < getattr(self, name) <= 1:
+            if not 0 < real_number(getattr(self, name), name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must lie above 0 and not above 1")
         for name in ("top", "query_words", "ngram", "hit_words"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be a whole number of at least 1")
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1 and at most {LARGEST}")
 
 
 @dataclass(frozen=True)

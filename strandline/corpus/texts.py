@@ -27,7 +27,8 @@ _SENTENCE_END = re.compile(r"[.!?][\"')\]”’]*(?=\s)|[。！？]+[”’」�
 
 
 def nfc(text: str) -> str:
-    """The text in Unicode NFC, so that composed and decomposed letters are the same character."""
+    """The text in Unicode NFC, so that composed and decomposed letters are the same. ValueError for what is no text."""
+    _refuse_other_than_text(text)
     return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
 
 
@@ -53,13 +54,20 @@ def search_words(text: str) -> list[str]:
     return found
 
 
+def _refuse_other_than_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise ValueError(f"a text is a string, got {type(text).__name__}")
+
+
 def collapse_space(text: str) -> str:
     """The text with each run of white space as one space and none at its ends."""
+    _refuse_other_than_text(text)
     return _SPACE.sub(" ", text).strip()
 
 
 def without_citations(text: str) -> str:
     """The text without reference marks such as `[147]`, `[a]` or `[citation needed]`, white space collapsed."""
+    _refuse_other_than_text(text)
     return collapse_space(_CITATION.sub("", text))
 
 
@@ -69,6 +77,7 @@ def sentences(text: str) -> list[str]:
     A plain rule (end mark, closing marks, white space): abbreviations split a sentence, the same way in every copy. No
     character is lost: joined by spaces, the sentences are the text with its white space collapsed.
     """
+    _refuse_other_than_text(text)
     ends = [found.end() for found in _SENTENCE_END.finditer(text)]
     parts = (collapse_space(text[start:end]) for start, end in zip([0, *ends], [*ends, len(text)], strict=True))
     return [part for part in parts if part]
@@ -76,5 +85,6 @@ def sentences(text: str) -> list[str]:
 
 def paragraphs(text: str) -> list[str]:
     """The non-empty lines of a text, which is what crawl pipelines deduplicate as paragraphs."""
+    _refuse_other_than_text(text)
     lines = (collapse_space(line) for line in text.split("\n"))
     return [line for line in lines if line]

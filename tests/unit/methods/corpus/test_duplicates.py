@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from strandline.corpus import Document, Location
 from strandline.corpus.dedup_audit import Side, audit
-from strandline.corpus.duplicates import DuplicatePair, classify, clusters, find_duplicates, in_domains
+from strandline.corpus.duplicates import DuplicatePair, classify, clusters, in_domains
 from strandline.corpus.pairs_display import as_html, as_markdown, as_text, compare
+from strandline.corpus.signatures import jaccard, shingle_hashes
 from strandline.corpus.texts import collapse_space, sentences
+from tests.fakes.documents import find_duplicates
 
 QING = (
     "By the end of the century the economy had recovered from the wars.[147] Markets went on growing in the next one, "
@@ -210,3 +212,29 @@ def test_a_mirror_of_a_text_that_is_not_in_the_corpus_is_what_the_domain_rule_mi
     mirror = DuplicatePair("l", "wiki:Qing:2020-01", "mirror", 0.1, "a:line 1", "Qing 2020-01")
     (row,) = audit([], {}.__getitem__, ["wikipedia.org"], [mirror])
     assert (row.rule, row.kind, row.n_pairs, row.n_missed, row.escaped_left) == ("domain", "mirror", 1, 1, "a:line 1")
+
+
+@pytest.mark.parametrize(
+    ("removed", "caught"),
+    [(0.0, 0), (0.49, 0), (0.5, 0), (0.51, 1), (1.0, 1)],
+    ids=["none", "under", "half", "over", "all"],
+)
+def test_a_pair_is_caught_where_more_than_half_goes_and_half_is_not_enough(removed: float, caught: int) -> None:
+    lines = [f"{n:02d} words of a line" for n in range(100)]
+    left = Side("\n".join(lines[: round(100 * removed)]))
+    right = Side("\n".join(lines))
+    pair = DuplicatePair("a", "b", "near", 0.1, "here", "there")
+    (row,) = [each for each in audit([pair], {"a": left, "b": right}.__getitem__) if each.rule == "paragraph"]
+    assert row.mean_removed == pytest.approx(removed)
+    assert (row.n_caught, row.n_missed) == (caught, 1 - caught)
+    assert (row.escaped_left, row.escaped_right) == ((None, None) if caught else ("here", "there"))
+
+
+@pytest.mark.parametrize(("shared", "kind"), [(8, "near"), (7, None)])
+def test_a_near_duplicate_has_a_jaccard_index_of_at_least_the_threshold(shared: int, kind: str | None) -> None:
+    left = " ".join(f"a{n}" for n in range(shared + 4))
+    right = f"{left} b c" if shared == 8 else f"{left} b c d"
+    index = jaccard(shingle_hashes(left), shingle_hashes(right))
+    assert classify(left, right, threshold=0.8) == kind
+    assert classify(left, right, threshold=index) == "near"
+    assert index == shared / (shared + (2 if shared == 8 else 3))

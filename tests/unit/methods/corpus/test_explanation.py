@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.corpus.attribution_sentence import sentence
-from strandline.corpus.explanation import calendar, circular_shift_test, gap_shares, reweighted, typical_month
+from strandline.corpus.explanation import (
+    GAP_STATUSES,
+    SHIFT_STATUSES,
+    calendar,
+    circular_shift_test,
+    gap_shares,
+    reweighted,
+    typical_month,
+)
 from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.spans.months import month_range
 
@@ -265,3 +273,76 @@ def test_the_parts_always_sum_to_the_gap(rows, reported):
         assert found.old_crawl + found.duplicates + found.remainder == pytest.approx(found.gap)
         assert found.old_crawl_low95 <= found.old_crawl_high95
     sentence("c", "r", reported, found)
+
+
+@pytest.mark.parametrize(
+    ("crawled_on", "subcorpus", "moved"),
+    [
+        (date(2018, 1, 31), "crawl", False),
+        (date(2018, 4, 1), "crawl", False),
+        (date(2018, 4, 30), "crawl", False),
+        (date(2018, 5, 1), "crawl", True),
+        (date(2018, 5, 1), "wiki", False),
+        (None, "crawl", False),
+    ],
+    ids=["same month", "3 months", "3 months, last day", "4 months", "no crawl", "no day"],
+)
+def test_a_page_is_old_where_its_crawl_came_more_than_three_months_later(
+    crawled_on: date | None, subcorpus: str, moved: bool
+) -> None:
+    copies = copies_at(MONTHS[0], 20, subcorpus, crawled_on)
+    found = gap_shares(copies, MONTHS, MONTHS[10], ["crawl"], {})
+    assert (found.gap, found.old_crawl) == (10, 4 if moved else 0)
+
+
+@pytest.mark.parametrize(
+    ("spread", "n_months", "status"),
+    [
+        (19, 50, "ok"),
+        (20, 50, "flat"),
+        (21, 50, "flat"),
+        (1, 2, "ok"),
+        (2, 3, "flat"),
+        (2, 5, "flat"),
+        (2, 6, "ok"),
+        (1, 1, "ok"),
+        (1, 3, "ok"),
+    ],
+)
+def test_copies_are_flat_from_forty_percent_of_the_months_on(spread: int, n_months: int, status: str) -> None:
+    months = list(month_range(date(2010, 1, 1), date(2030, 1, 1)))[:n_months]
+    copies = even_over(months, spread)
+    bulk = typical_month(summed(monthly_weights(copies, months), months))
+    assert bulk.last - bulk.first + 1 == spread
+    found = gap_shares(copies, months, months[-1], [], {})
+    assert (found.status, found.reason is None) == (status, status == "ok")
+
+
+def even_over(months: list[date], spread: int) -> list[Copy]:
+    """Copies of which the shortest run with half of all has just so many months: one each, and as many outside."""
+    inside = [Copy(f"in{place}", f"t{place}", "c", (months[place],)) for place in range(spread)]
+    rest = months[spread:]
+    share = max(0.0, spread - 1.5) / max(1, len(rest))
+    outside = [Copy(f"out{month}", "t0", "c", (month,), weight=share) for month in rest]
+    return inside + outside
+
+
+@pytest.mark.parametrize(("shift", "lag"), [(0, 0), (7, 7), (-7, -7), (9, 9), (10, 10), (-9, -9), (-10, 10), (11, -9)])
+def test_a_lag_is_positive_where_the_curve_comes_after_the_copies_and_negative_before(shift: int, lag: int) -> None:
+    rng = np.random.default_rng(3)
+    copies = rng.random(20)
+    found = circular_shift_test(copies.tolist(), (1 - np.roll(copies, shift)).tolist())
+    assert (found.lag, found.status, found.n_months) == (lag, "ok", 20)
+
+
+@pytest.mark.parametrize(("n_months", "status"), [(7, "too_short"), (8, "ok")])
+def test_eight_months_are_compared_and_seven_are_not(n_months: int, status: str) -> None:
+    copies = [float(n) for n in range(n_months)]
+    assert circular_shift_test(copies, copies[::-1]).status == status
+    assert circular_shift_test([*copies, 1.0], [*copies[::-1], None]).status == status
+
+
+def test_every_status_is_one_of_those_that_are_listed() -> None:
+    assert GAP_STATUSES == ("ok", "flat", "missing")
+    assert SHIFT_STATUSES == ("ok", "flat", "too_short")
+    assert gap_shares([], MONTHS, DUMP, [], {}).status == "missing"

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from strandline.corpus import ngrams as module
 from strandline.corpus import topic_versions
 from strandline.corpus.attribution import VersionMatcher
-from strandline.corpus.ngrams import NgramHasher, count_ngrams, count_ngrams_plainly
+from strandline.corpus.ngrams import NgramHasher, count_ngrams
+from tests.fakes.plain_ngrams import count_ngrams_plainly
 
 JAN, FEB, MAR = (date(2020, month, 1) for month in (1, 2, 3))
 

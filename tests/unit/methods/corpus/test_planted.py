@@ -14,13 +14,13 @@ from resources.corpus.jsonl import jsonl
 from resources.corpus.mining import index_corpus, match_shard
 from resources.corpus.shards import shards
 from strandline.corpus import Document, TopicVersions, topic_versions
-from strandline.corpus.duplicates import find_duplicates
 from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.corpus.hits import merged_hits, weighted
 from strandline.corpus.layouts import LAYOUTS
 from strandline.corpus.ngrams import count_ngrams
 from strandline.corpus.planted import CLASSES, COVERED, Order, Planted, altered, histogram_error, plant, recalls
 from strandline.corpus.settings import CorpusPart, CorpusSpec, Mining
+from tests.fakes.documents import find_duplicates
 
 CHARS = 5000
 DUMP, OLD, OLDER = date(2025, 6, 1), date(2023, 3, 1), date(2022, 2, 1)
