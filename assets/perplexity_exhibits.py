@@ -172,30 +172,26 @@ def _bars(store: Warehouse, resource: str, corpora: list[str]) -> MinedBars | No
 
 EXHIBITS = (
     Exhibit(
-        "fig1_advertised_versus_actual",
+        "advertised_versus_actual",
         "Advertised cutoffs beside the effective ones that were found, with 95 % intervals (Fig 1 of Dated Data).",
         ("perplexity.effective_cutoffs", "models.declared_cutoffs", "models.models"),
         advertised_versus_actual,
     ),
     Exhibit(
-        "fig2_topic_curve",
+        "topic_curve",
         "The perplexity of one topic's versions under one model (Fig 2).",
         ("perplexity.scores", "perplexity.topic_cutoffs", "spans.resources", "spans.revisions"),
         topic_curve,
     ),
-    Exhibit("fig3_news_curves", "Models on news by month of publication (Fig 3).", CURVES, news_curves),
+    Exhibit("news_curves", "Models on news by month of publication (Fig 3).", CURVES, news_curves),
     Exhibit(
-        "fig4_corpus_panels",
+        "corpus_panels",
         "Models by the corpora behind them, with mined copies in grey where a corpus was mined (Fig 4).",
         (*CURVES, "corpus.version_counts"),
         corpus_panels,
     ),
-    Exhibit("fig5_size_suites", "Model sizes of a family, darker is larger (Fig 5).", CURVES, size_suites),
-    Exhibit(
-        "fig6_paired_models", "Models beside their twins with deduplicated training (Fig 6).", CURVES, paired_models
-    ),
-    Exhibit(
-        "fig9_closed_models", "Models with closed training data, apart and unverified (Fig 9).", CURVES, closed_models
-    ),
+    Exhibit("size_suites", "Model sizes of a family, darker is larger (Fig 5).", CURVES, size_suites),
+    Exhibit("paired_models", "Models beside their twins with deduplicated training (Fig 6).", CURVES, paired_models),
+    Exhibit("closed_models", "Models with closed training data, apart and unverified (Fig 9).", CURVES, closed_models),
 )
 ASSETS = [exhibit_asset(exhibit) for exhibit in EXHIBITS]

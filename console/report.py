@@ -7,6 +7,7 @@ from typing import Any
 from console.summary import in_short
 from resources.probe.rows import current_run, stored_boundaries, stored_rounds
 from resources.warehouse.store import PublishedCopy, Reader
+from strandline.perplexity.score_matrices import tokens_note
 from strandline.probe.report import report
 
 
@@ -41,8 +42,7 @@ def stored_report(reader: Reader, model: str, *, with_rounds: bool = False) -> s
 def cutoffs(copy: PublishedCopy, model: str) -> str | None:
     """The effective cutoff of each resource by estimator and reference; a month only where one was found."""
     rows = copy.query(
-        "select resource, estimator, reference, strftime(month, '%Y-%m') as month, strftime(low95, '%Y-%m') as low95, "
-        "strftime(high95, '%Y-%m') as high95, status, reason, n_topics, is_default from perplexity.effective_cutoffs "
+        "select * from perplexity.effective_cutoffs "
         "where model = ? order by resource, is_default desc, estimator, reference",
         [model],
     )
@@ -80,11 +80,12 @@ def corpora(copy: PublishedCopy, model: str) -> str | None:
 
 
 def _cutoff_line(row: dict[str, Any]) -> str:
-    found = f"{row['month']} (95 %: {row['low95']} to {row['high95']})" if row["month"] else f"{row['status']}"
+    month = row["month"] and f"{row['month']:%Y-%m} (95 %: {row['low95']:%Y-%m} to {row['high95']:%Y-%m})"
     why = f": {row['reason']}" if row["reason"] else ""
     start = "" if row["is_default"] else "  beside it, for comparison: "
     how = f"{row['estimator']} against {row['reference']}, {row['n_topics']} topics"
-    return f"{start}{row['resource']}, {how}: {found}{why}"
+    note = tokens_note(row.get("max_tokens"), row.get("context_tokens"))
+    return f"{start}{row['resource']}, {how}: {month or row['status']}{why}{f' ({note})' if note else ''}"
 
 
 def _copies_line(row: dict[str, Any]) -> str:

@@ -51,13 +51,18 @@ def _boundary(row: dict[str, Any]) -> str:
 
 def _resources(copy: PublishedCopy, model: str) -> list[tuple[str, str]]:
     rows = _rows(copy, "from perplexity.advertised_and_effective where model = ? order by resource", model)
-    return [(f"Resource {row['resource']}", row["warning"] or _cutoff(row)) for row in rows]
+    return [(f"Resource {row['resource']}", (row["warning"] or _cutoff(row)) + _note(row)) for row in rows]
 
 
 def _cutoff(row: dict[str, Any]) -> str:
     if row["effective_month"] is None:
         return f"no month ({row['status']}){': ' + row['reason'] if row['reason'] else ''}"
     return f"known as of {row['effective_month']:%Y-%m} (95 %: {row['low95']:%Y-%m} to {row['high95']:%Y-%m})"
+
+
+def _note(row: dict[str, Any]) -> str:
+    """That only a part of the tokens was scored, where it was."""
+    return f" ({row['tokens_note']})" if row.get("tokens_note") else ""
 
 
 def _benchmarks(copy: PublishedCopy, model: str) -> list[tuple[str, str]]:

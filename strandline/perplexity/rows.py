@@ -19,7 +19,7 @@ from strandline.perplexity.curves import MonthlyCurve, bucket_curve, panel_curve
 from strandline.perplexity.differences import Floats
 from strandline.perplexity.estimates import NOT_SCORED, SPARSE, Estimator, cutoffs, own_cutoff
 from strandline.perplexity.figures import CurveLine
-from strandline.perplexity.score_matrices import ScoredResource, resources_of
+from strandline.perplexity.score_matrices import ScoredResource, resources_of, tokens_note
 from strandline.perplexity.topic import STATUSES as TOPIC_STATUSES
 from strandline.perplexity.topic import TopicCutoffs, topic_cutoffs
 
@@ -95,13 +95,6 @@ def curve_lines(curves: pl.DataFrame) -> dict[str, CurveLine]:
         )
         for (resource,), rows in known.group_by(["resource"], maintain_order=True)
     }
-
-
-def tokens_note(max_tokens: int | None, context_tokens: int | None) -> str | None:
-    """That fewer tokens were scored than asked for, as people read it; None where they were not."""
-    if context_tokens is None or max_tokens is None or context_tokens >= max_tokens:
-        return None
-    return f"only the first {context_tokens} of {max_tokens} tokens were scored: the model's context ends there"
 
 
 def reference_rows(model: str, resource: ScoredResource, scores: Sequence[tuple[str, pl.DataFrame]]) -> list[Row]:

@@ -107,6 +107,13 @@ def resources_of(versions: pl.DataFrame) -> Iterator[ScoredResource]:
         yield ScoredResource(str(name), str(kind), _months(str(kind), group["month"]), group)
 
 
+def tokens_note(max_tokens: int | None, context_tokens: int | None) -> str | None:
+    """That fewer tokens were scored than asked for, as people read it; None where they were not."""
+    if context_tokens is None or max_tokens is None or context_tokens >= max_tokens:
+        return None
+    return f"only the first {context_tokens} of {max_tokens} tokens were scored: the model's context ends there"
+
+
 def panel_of(scores: pl.DataFrame, months: Sequence[date] | None = None) -> Panel:
     """The matrix of a long frame with columns ``topic``, ``month`` and ``mean_nll`` (one row a version, NULL allowed).
 

@@ -92,7 +92,7 @@ def test_all_exhibits_are_drawn_from_tables(house: WarehouseResource) -> None:
     filled(house.open())
     images = drawn(house)
     assert set(images) == {exhibit.name for exhibit in exhibits.EXHIBITS}
-    for name in set(images) - {"fig1_advertised_versus_actual"}:
+    for name in set(images) - {"advertised_versus_actual"}:
         assert images[name].width > 400, name
         assert np.asarray(images[name]).std() > 10, name
 

@@ -44,6 +44,12 @@ def test_a_month_is_printed_only_where_one_was_found(tmp_path: Path) -> None:
     assert full_report(copy, "another") == ""
 
 
+def test_it_is_said_that_fewer_tokens_were_scored_than_asked_for(tmp_path: Path) -> None:
+    scored = {"max_tokens": 512, "context_tokens": 127}
+    text = full_report(published(tmp_path, cutoff("wiki", status="flat", reason="it does not move", **scored)), "m")
+    assert text.count("(only the first 127 of 512 tokens were scored: the model's context ends there)") == 2
+
+
 def test_the_first_lines_say_what_was_found_in_plain_words(tmp_path: Path) -> None:
     store = Warehouse(tmp_path / "w.duckdb", tmp_path / "p.duckdb")
     model, month = {"model": ["m"], "partition_key": ["m"], "is_listed": [False]}, date(2020, 3, 1)

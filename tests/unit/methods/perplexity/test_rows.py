@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from strandline.perplexity import rows as records
-from strandline.perplexity.rows import edit_path, tokens_note
-from strandline.perplexity.score_matrices import ScoredResource, resources_of
+from strandline.perplexity.rows import edit_path
+from strandline.perplexity.score_matrices import ScoredResource, resources_of, tokens_note
 from strandline.perplexity.settings import ReferenceSetting, read_references
 
 MONTHS = [date(2022, m, 1) for m in range(1, 4)]
