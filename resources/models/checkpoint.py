@@ -56,6 +56,11 @@ class Checkpoint:
         """The number of weights: what they take in memory, counted once."""
         return sum(math.prod(shape) for name, shape in self.shapes.items() if name not in self.shared)
 
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """The shape of a tensor by its name in the model, which may stand before or after the model's own prefix."""
+        bare = ((unwrapped(stored), shape) for stored, shape in self.shapes.items())
+        return next((shape for stored, shape in bare if stored.endswith(name) or name.endswith(stored)), None)
+
     @property
     def wrappings(self) -> tuple[str, ...]:
         """The known wrappings in its names, as they are written there."""

@@ -6,13 +6,14 @@ before they run foreign code. Which files and which source is decided by ``files
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from resources.models import ModelLoadError
-from resources.models.checkpoint import WRAPPINGS, named
+from resources.models.checkpoint import WRAPPINGS, Checkpoint, named
 from strandline.scoring.memory import is_out_of_memory
 from strandline.scoring.tokens import without_trimming
 
@@ -23,13 +24,21 @@ hundred in all. A judgement: rows are padded to multiples of 64 to 512, which in
 3 %, while the vocabularies of two model families mostly differ by a third or more."""
 
 
-def loaded_model(where: str | Path, name: str, dtype: Any, **given: Any) -> Any:
+Stored = Callable[[], Checkpoint | None]
+
+_MASK = re.compile(r"\.attn(\.attention)?\.(masked_)?bias$")
+"""Causal masks, which GPT-2 and GPT-Neo checkpoints of before 2023 hold beside their weights: computed, never learned.
+They are told from a bias of that name by their shape, a square of positions or one number."""
+
+
+def loaded_model(where: str | Path, name: str, dtype: Any, stored: Stored = lambda: None, **given: Any) -> Any:
     """The model of a folder, hub name or GGUF, in this number format, with every weight read from its files.
 
     Args:
         where: a folder, or the name on a hub.
         name: what messages call it.
         dtype: torch's number format.
+        stored: gives the weights as they lie in their files, where that is known; asked once they are loaded.
         given: ``revision`` or ``gguf_file``, as transformers takes them.
 
     Raises ModelLoadError where tensors are missing, of another shape, or not the model's: tied weights may be stored
@@ -49,7 +58,7 @@ def loaded_model(where: str | Path, name: str, dtype: Any, **given: Any) -> Any:
             **wrappings,
             **given,
         )
-    _refuse_gaps(name, loading)
+    _refuse_gaps(name, loading, stored())
     return model
 
 
@@ -92,15 +101,22 @@ def text_vocabulary(tokenizer: Any) -> dict[str, int]:
     return {token: i for token, i in tokenizer.get_vocab().items() if token not in special}
 
 
-def _refuse_gaps(name: str, loading: Mapping[str, Any]) -> None:
+def _refuse_gaps(name: str, loading: Mapping[str, Any], stored: Checkpoint | None) -> None:
     """Refuse what the loader would have filled, passed over or left as it was."""
+    unexpected = [str(key) for key in loading["unexpected_keys"] if not _is_mask(str(key), stored)]
     mismatched = [f"{key} {tuple(found)} for {tuple(wanted)}" for key, found, wanted in loading["mismatched_keys"]]
-    faults = {"missing": loading["missing_keys"], "not the model's": loading["unexpected_keys"]}
+    faults = {"missing": loading["missing_keys"], "not the model's": unexpected}
     said = [f"{what}: {named(map(str, keys))}" for what, keys in faults.items() if keys]
     said += [f"of another shape: {named(mismatched)}"] if mismatched else []
     said += [str(message).splitlines()[0] for message in loading.get("error_msgs") or ()]
     if said:
         raise ModelLoadError(f"{name} is refused, for its weights do not fit its configuration: {'; '.join(said)}")
+
+
+def _is_mask(key: str, stored: Checkpoint | None) -> bool:
+    shape = stored.shape(key) if stored else None
+    is_square = shape is None or len(shape) == 0 or (len(shape) == 4 and shape[-1] == shape[-2])
+    return _MASK.search(key) is not None and is_square
 
 
 @contextmanager

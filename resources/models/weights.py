@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -139,15 +139,15 @@ def _load(spec: ModelSpec, dtype: str, device: str, cache: Path) -> LanguageMode
     """The model of an entry, checked before, while and after it is read."""
     purpose = f"loading {spec.name} in {dtype}"
     if spec.source.startswith("hub:"):
-        _pinned(spec)
+        weights = f"{spec.source}@{_pinned(spec)}"
         if spec.n_params is not None:
             require_memory(int(spec.n_params * _BYTES[dtype] * _MARGIN), purpose)
-        return _assembled(spec, dtype, device, cache, f"{spec.source}@{_pinned(spec)}")
+        return _assembled(spec, dtype, device, cache, weights, lambda: _hub_checkpoint(spec))
     folder = _folder(spec, cache)
     stored = checkpoint(folder.path)
     require_memory(int(stored.elements * _BYTES[dtype] * _MARGIN), purpose)
     weights = folder.digest or " ".join(file_digest(file) for file in stored.files)
-    return _assembled(spec, dtype, device, cache, weights, _stored_as(spec.name, folder, stored))
+    return _assembled(spec, dtype, device, cache, weights, lambda: stored, folder.quantisation)
 
 
 def _digest(spec: ModelSpec, cache: Path, config: Any = None) -> str:
@@ -201,13 +201,19 @@ def _pinned(spec: ModelSpec) -> str:
 
 
 def _assembled(
-    spec: ModelSpec, dtype: str, device: str, cache: Path, weights: str, stored_as: str | None = None
+    spec: ModelSpec,
+    dtype: str,
+    device: str,
+    cache: Path,
+    weights: str,
+    stored: Callable[[], Checkpoint | None],
+    quantisation: str | None = None,
 ) -> LanguageModel:
     """Weights and tokenizer in memory; ``weights`` names the weights alone, whatever stands beside them."""
     import torch
 
     place, name = _place(spec, cache), spec.name
-    model = loaded_model(place, name, getattr(torch, dtype), **_given(spec))
+    model = loaded_model(place, name, getattr(torch, dtype), stored, **_given(spec))
     tokenizer = loaded_tokenizer(place, name, **_given(spec))
     refuse_foreign_tokenizer(name, model, tokenizer)
     refuse_other_tokenizer(name, weights, tokenizer, cache)
@@ -225,17 +231,28 @@ def _assembled(
         digest=digest,
         tokenizer_digest=tokenizer_digest(tokenizer),
         n_params=sum(parameter.numel() for parameter in model.parameters()),
-        quantisation=stored_as,
+        quantisation=_wrapped_note(name, stored()) or quantisation,
     )
 
 
-def _stored_as(name: str, folder: ModelFolder, stored: Checkpoint) -> str | None:
-    """How the weights were stored where that is not plain: in a GGUF, or under wrapped names, which is logged too."""
-    if not stored.wrappings:
-        return folder.quantisation
-    wrapped = f"names unwrapped from {', '.join(stored.wrappings)}"
-    _LOG.warning("%s: the weights of %s were saved from inside a training wrapper; %s", name, folder.path, wrapped)
-    return wrapped
+def _wrapped_note(name: str, stored: Checkpoint | None) -> str | None:
+    """Which wrappings were taken off the names of tensors, also as a warning; None where there were none."""
+    if stored is None or not stored.wrappings:
+        return None
+    note = f"names unwrapped from {', '.join(stored.wrappings)}"
+    _LOG.warning("%s: its weights were saved from inside a training wrapper; %s", name, note)
+    return note
+
+
+def _hub_checkpoint(spec: ModelSpec) -> Checkpoint | None:
+    """A hub's weights as they lie in the hub's own cache once they are loaded; None where they lie elsewhere."""
+    from transformers.utils.hub import cached_file
+
+    try:
+        config = cached_file(spec.source.removeprefix("hub:"), "config.json", local_files_only=True, **_given(spec))
+        return checkpoint(Path(config).parent) if config else None
+    except (OSError, ModelLoadError):
+        return None
 
 
 def bos_id(model: Any, tokenizer: Any) -> int | None:

@@ -134,6 +134,51 @@ def test_the_message_of_other_shapes_is_ours(models: LanguageModels, folder: Pat
     assert "ignore_mismatched_sizes" not in refusal(models, spec_of(folder))
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "is_mask"),
+    [
+        ("attn.bias", (1, 1, 64, 64), True),
+        ("attn.masked_bias", (), True),
+        ("attn.attention.bias", (1, 1, 64, 64), True),
+        ("attn.bias", (96,), False),
+        ("attn.bias", (1, 1, 64, 32), False),
+        ("self_attn.bias", (1, 1, 64, 64), False),
+    ],
+)
+def test_masks_of_old_checkpoints_are_no_weights(
+    models: LanguageModels, folder: Path, name: str, shape: tuple[int, ...], is_mask: bool
+) -> None:
+    rewrite(folder, lambda w: w | {f"model.layers.0.{name}": torch.ones(shape)}, pickled=True)
+    if is_mask:
+        models.load(spec_of(folder))
+    else:
+        assert f"not the model's: model.layers.0.{name}" in refusal(models, spec_of(folder))
+
+
+@pytest.fixture
+def hub(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[ModelSpec, Path]:
+    """A model in a hub's cache at a commit, which needs no network; and the folder that it lies in there."""
+    from huggingface_hub import constants
+
+    commit = "a" * 40
+    files = tmp_path / "hub" / "models--org--tiny" / "snapshots" / commit
+    shutil.copytree(folder, files)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    return ModelSpec("tiny", "transformers", "hub:org/tiny", revision=commit, context_length=16), files
+
+
+def test_a_hub_model_is_held_to_the_same(models: LanguageModels, hub: tuple[ModelSpec, Path]) -> None:
+    spec, files = hub
+    rewrite(files, lambda w: {f"_orig_mod.{name}": value for name, value in w.items()})
+    lm = models.load(spec)
+    assert lm.quantisation == "names unwrapped from _orig_mod."
+    assert lm.digest == models.digest(spec) == f"org/tiny@{'a' * 40} context=16"
+    models.release()
+    rewrite(files, lambda w: {name: value for name, value in w.items() if LAST not in name})
+    assert f"missing: {LAST}" in refusal(models, spec)
+
+
 def test_a_tied_head_may_be_stored_once(models: LanguageModels, tmp_path: Path) -> None:
     folder = tmp_path / "tied"
     saved_tiny_model(folder, "gpt2")
