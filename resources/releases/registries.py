@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from resources.network.http import Http, PermanentError, Reply
+from resources.network.http import Http, PermanentError, Reply, redacted
 from strandline.releases import Listing, Project, sources
 from strandline.releases.source import Setting, Source
 
@@ -65,12 +65,17 @@ def configured(environment: Mapping[str, str] | None = None, ask: Ask | None = N
     pages: dict[str, str] = {}
     authorization: dict[str, str] = {}
     for source in sources.SOURCES:
-        base = _without_credentials(_address(source.setting, env, ask), authorization)
-        shown = source.page_setting and _without_credentials(_address(source.page_setting, env, ask), authorization)
-        bases[source.name], pages[source.name] = base, shown or base
+        base = _base(source.setting, env, ask, authorization)
+        bases[source.name] = base
+        pages[source.name] = _base(source.page_setting, env, ask, authorization) if source.page_setting else base
         if source.token_variable and (token := env.get(source.token_variable)):
             authorization[httpx.URL(base).host] = f"Bearer {token}"
     return Endpoints(bases, pages, authorization)
+
+
+def _base(setting: Setting, env: Mapping[str, str], ask: Ask, authorization: dict[str, str]) -> str:
+    """The base address that a setting leads to, without credentials."""
+    return _without_credentials(_address(setting, env, ask), authorization, setting)
 
 
 def _address(setting: Setting, env: Mapping[str, str], ask: Ask) -> str:
@@ -103,8 +108,15 @@ def _printed_address(text: str) -> str | None:
     return None
 
 
-def _without_credentials(address: str, authorization: dict[str, str]) -> str:
-    url = httpx.URL(address)
+def _without_credentials(address: str, authorization: dict[str, str], setting: Setting) -> str:
+    """The address alone; its credentials go to `authorization`. ValueError, without them, for what is no address."""
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        shown = redacted(url) or "what is set"
+        raise ValueError(f"{setting.variables[0]}: {shown} is no http or https address")
     if url.userinfo:
         pair = f"{url.username}:{url.password}".encode()
         authorization[url.host] = f"Basic {base64.b64encode(pair).decode()}"

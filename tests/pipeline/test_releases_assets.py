@@ -126,6 +126,30 @@ def test_a_refresh_merges_what_is_new_and_a_second_one_changes_nothing(
     assert len([a for a in web.asked if a.headers.get("If-None-Match")]) == 7
 
 
+def test_a_disputed_day_is_no_question_until_its_registry_corrects_it(
+    tmp_path: Path, facts: Path, web: WebServer, registry: Registry
+) -> None:
+    refreshed = {"refresh": True}
+    _, store = run(tmp_path / "undisturbed", network(tmp_path / "undisturbed"), refreshed)
+    said = ["project", "version", "released_on", "source", "flags", "other_days"]
+    digests = [store.digest("releases.releases", said), store.digest("releases.probe_items")]
+    right = registry.documents["/npm/p0"]
+    registry.documents["/npm/p0"] = {**right, "time": {**right["time"], "1.3.0": "2020-03-01T00:00:00Z"}}
+    where = "where project = 'P0' and version = '1.3.0'"
+    row = f"select released_on, source, flags, other_days from releases.releases {where}"
+    asked = f"select count(*) as n from releases.probe_items {where}"
+    for config in (refreshed, {}, refreshed):
+        _, store = run(tmp_path, network(tmp_path), config)
+        day, source, flags, others = store.query(row).row(0)
+        assert (day, source, list(flags)) == (START + timedelta(weeks=3), "endoflife", ["sources_disagree"])
+        assert list(others) == ["npm 2020-03-01"]
+        assert store.query(asked).item() == 0
+    registry.documents["/npm/p0"] = right
+    _, store = run(tmp_path, network(tmp_path), refreshed)
+    assert store.query(asked).item() == 1
+    assert [store.digest("releases.releases", said), store.digest("releases.probe_items")] == digests
+
+
 def test_without_a_refresh_what_an_earlier_one_found_stays(tmp_path: Path, facts: Path, web: WebServer) -> None:
     _, store = run(tmp_path, network(tmp_path), {"refresh": True})
     digests = [store.digest(table) for table in TABLES]

@@ -84,6 +84,14 @@ def test_credentials_in_an_address_become_a_header_of_its_host_and_leave_the_add
     assert "canary" not in str(release_page(found, project("pypi", "x"), "1.0"))
 
 
+@pytest.mark.parametrize(
+    "address", ["http://[::1", "http://host:port/simple", "simple", "http://", "ftp://host/simple"]
+)
+def test_an_address_that_is_none_names_the_setting_it_came_from(address: str) -> None:
+    with pytest.raises(ValueError, match=r"PIP_INDEX_URL: .* is no http or https address"):
+        configured({"PIP_INDEX_URL": address}, ask=lambda _: None)
+
+
 def test_a_scoped_npm_name_travels_with_an_encoded_slash(http: Http) -> None:
     document = npm_document("@scope/name", {"1.0.0": "2024-01-01T00:00:00Z"})
     with WebServer(Registry({"/npm/@scope%2Fname": document})) as web:
