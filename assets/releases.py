@@ -128,8 +128,10 @@ def draw_probe_items(config: CalendarConfig, warehouse: WarehouseResource) -> dg
 )
 def decoys_do_not_exist(warehouse: WarehouseResource) -> dg.AssetCheckResult:
     """A decoy that was released since turns a right answer into a wrong one: boundaries that used it are named."""
-    found = warehouse.open().query("select * from releases.decoys_released_since order by project, decoy_version")
-    names = [f"{row['project']} {row['decoy_version']} ({row['released_on']})" for row in found.iter_rows(named=True)]
+    released = warehouse.open().query("select * from releases.decoys_released_since order by project, decoy_version")
+    names = [
+        f"{row['project']} {row['decoy_version']} ({row['released_on']})" for row in released.iter_rows(named=True)
+    ]
     return dg.AssetCheckResult(
         passed=not names,
         severity=dg.AssetCheckSeverity.WARN,

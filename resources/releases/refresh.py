@@ -70,8 +70,8 @@ def _trusted(project: Project, known: Sequence[Release], listing: Listing, mirro
     why = redated(known, listing)
     if why:
         mirrors.setdefault(str(project.registry), f"{project.project}: {why}")
-    told = why or mirrors.get(str(project.registry))
-    return without_dates(listing, told) if told else listing
+    reason = why or mirrors.get(str(project.registry))
+    return without_dates(listing, reason) if reason else listing
 
 
 def _check_size(project: Project, known: Sequence[Release], listing: Listing) -> None:

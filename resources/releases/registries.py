@@ -80,10 +80,10 @@ def _base(setting: Setting, env: Mapping[str, str], ask: Ask, authorization: dic
 
 def _address(setting: Setting, env: Mapping[str, str], ask: Ask) -> str:
     """The first variable that is set, else what the user's package manager says, else the default."""
-    told = next((env[name] for name in setting.variables if env.get(name)), None)
-    if told is None and setting.asked_of:
-        told = ask([sys.executable if word == "python" else word for word in setting.asked_of])
-    return told or setting.default()
+    address = next((env[name] for name in setting.variables if env.get(name)), None)
+    if address is None and setting.asked_of:
+        address = ask([sys.executable if word == "python" else word for word in setting.asked_of])
+    return address or setting.default()
 
 
 def _output(command: list[str]) -> str | None:

@@ -19,6 +19,7 @@ from strandline.probe.soundness import ascending_days, sound_rounds
 
 Estimator = Literal["calibrated", "modelclock", "modelclock_reference"]
 ESTIMATORS: tuple[Estimator, ...] = ("calibrated", "modelclock", "modelclock_reference")
+"""The vocabulary that suites and column comments follow."""
 STATUSES: tuple[str, ...] = tuple(dict.fromkeys((*calibrated.STATUSES, *modelclock.PASS_STATUSES)))
 """Every status that a boundary can have, by either estimator."""
 ALL_PASSES = -1
@@ -132,18 +133,18 @@ def _common(rounds: Sequence[StoredRound]) -> dict[str, Any]:
 
 def _calibrated(calendar: Calendar, rounds: Sequence[StoredRound], seed: int) -> tuple[Boundary, list[Mass]]:
     result = calibrated.estimate(calendar, rounds, seed=seed)
-    found = result.finding
+    finding = result.finding
     boundary = Boundary(
         estimator="calibrated",
         status=result.status,
         reason=result.reason,
-        label=f"{found.estimate.low} to {found.estimate.high}" if found else f"none ({result.status})",
-        estimate_from=found.estimate.low if found else None,
-        estimate_to=found.estimate.high if found else None,
-        low80=found.span80.low if found else None,
-        high80=found.span80.high if found else None,
-        low95=found.span95.low if found else None,
-        high95=found.span95.high if found else None,
+        label=f"{finding.estimate.low} to {finding.estimate.high}" if finding else f"none ({result.status})",
+        estimate_from=finding.estimate.low if finding else None,
+        estimate_to=finding.estimate.high if finding else None,
+        low80=finding.span80.low if finding else None,
+        high80=finding.span80.high if finding else None,
+        low95=finding.span95.low if finding else None,
+        high95=finding.span95.high if finding else None,
         details=_calibrated_details(result),
         **_common(rounds),
     )
@@ -169,15 +170,15 @@ def _calibrated_details(result: calibrated.Result) -> dict[str, Any]:
     }
     if result.finding is None:
         return details
-    found = result.finding
+    finding = result.finding
     return details | {
         "sharp": post.sharp,
-        "unwidened95": [str(found.unwidened95.low), str(found.unwidened95.high)],
-        "se_projects": found.stability.projects.se,
-        "se_calls": found.stability.calls.se,
-        "posterior_sd": found.stability.posterior_sd,
-        "last_traces": str(found.last_traces.median),
-        "last_traces95": [str(found.last_traces.span95.low), str(found.last_traces.span95.high)],
+        "unwidened95": [str(finding.unwidened95.low), str(finding.unwidened95.high)],
+        "se_projects": finding.stability.projects.se,
+        "se_calls": finding.stability.calls.se,
+        "posterior_sd": finding.stability.posterior_sd,
+        "last_traces": str(finding.last_traces.median),
+        "last_traces95": [str(finding.last_traces.span95.low), str(finding.last_traces.span95.high)],
     }
 
 

@@ -128,7 +128,7 @@ def build_calendar(
     by_day: dict[date, dict[tuple[str, str], Item]] = {}
     for item in sorted(map(item_from_row, rows), key=lambda i: (i.decoy_version or "", i.salience_rank)):
         by_day.setdefault(item.released_on, {}).setdefault((item.project, item.version), item)
-    days = sorted(day for day, found in by_day.items() if len(found) >= min_items)
+    days = sorted(day for day, items in by_day.items() if len(items) >= min_items)
     if len(days) < 2:
         raise ValueError(f"a calendar needs two days with {min_items} releases or more; there are {len(days)}")
     items = tuple(tuple(sorted(by_day[day].values(), key=salience_key)) for day in days)

@@ -41,6 +41,7 @@ DATE_UNCERTAINTY_DAYS = 1
 """By how much registry dates are known to be off; no interval is narrower (76 of 76 checked were within a day)."""
 Status = Literal["ok", "right_censored", "no_boundary", "drift", "inconclusive", "unanswered"]
 STATUS: dict[str, Status] = {"in": "ok", "right": "right_censored", "none": "no_boundary", "drift": "drift"}
+"""The status that stands for each picture."""
 REASONS = {
     "in": "a boundary inside the calendar carries the evidence",
     "right": "knowledge reaches the end of the calendar, so its end cannot be dated",
@@ -55,6 +56,7 @@ NAMES = {
     "drift": "a slow drift",
 }
 STATUSES: tuple[Status, ...] = get_args(Status)
+"""Every status of this estimator; `inconclusive` and `unanswered` stand for no picture."""
 UNANSWERED = "no usable answer came back"
 
 

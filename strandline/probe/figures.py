@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"YES": "#1b7837", "NO": "#b2182b", "UNKNOWN": "#999999"}
 ROWS = {"YES": 2, "UNKNOWN": 1, "NO": 0}
+"""Where each answer is drawn: YES above, NO below, UNKNOWN between them."""
 
 
 def probe_figure(

@@ -28,6 +28,7 @@ NoisyRule = Literal["yes_answers", "all_answers"]
 ProbeStatus = Literal["known", "unknown", "mixed", "noisy"]
 PassStatus = Literal["ok", "left_censored", "right_censored", "wide"]
 PASS_STATUSES: tuple[PassStatus, ...] = get_args(PassStatus)
+"""Every status of this estimator."""
 PROBE_QUANTILES = (0.25, 0.5, 0.75)
 """The posterior's quartiles, where a round asks (M24 to M26)."""
 ROTATION_STRIDE = 97

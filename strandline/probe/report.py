@@ -33,6 +33,7 @@ LIMITS = (
     "A model may know a version without knowing when it came out. Nothing here depends on its knowing dates.",
     "What a model says about its own cutoff was not asked and plays no part.",
 )
+"""What a report does not mean, stated with each one (M3, M71 to M73)."""
 STATUS_WORDS = {
     "no_boundary": "no boundary",
     "right_censored": "at or after the end of the calendar",
@@ -42,6 +43,7 @@ STATUS_WORDS = {
     "unanswered": "no usable answers",
     "wide": "wider than the target",
 }
+"""How a status reads in a report; `ok` has a date instead."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ def transcript(stored: Sequence[StoredRound], estimator: str) -> list[str]:
 
 def _round_line(stored: StoredRound, counted: Sequence[bool], estimator: str) -> str:
     days = {q.position: q.released_on for q in stored.questions}
-    found = "; ".join(
+    days_asked = "; ".join(
         f"{days[p.position]} {_probe_text(p)}" for p in sorted(probes_of([stored]), key=lambda p: p.position)
     )
     usable = sum(a.answer is not None for a in stored.reply.answers)
@@ -182,7 +184,7 @@ def _round_line(stored: StoredRound, counted: Sequence[bool], estimator: str) ->
     if estimator == "calibrated" and sum(counted) < usable:
         notes.append(f"{usable - sum(counted)} repeats not counted")
     name = f"{stored.replicate + 1}.{stored.number + 1}"
-    return f"{name:>5}  {found}" + (f"  [{', '.join(notes)}]" if notes else "")
+    return f"{name:>5}  {days_asked}" + (f"  [{', '.join(notes)}]" if notes else "")
 
 
 def _probe_text(p: Probe) -> str:

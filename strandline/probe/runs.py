@@ -19,6 +19,7 @@ from strandline.probe.modelclock import VARIANTS, ModelclockPolicy
 from strandline.probe.session import Policy
 
 POLICIES = ("calibrated", *VARIANTS)
+"""What can choose the questions; the CHECK of probe.runs lists the same."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ def run_id(settings: Settings, dataset_version: str, asked: Mapping[str, object]
     `asked` holds what makes the model what it is (source, revision, digest, mode), never a key.
     """
     prompts = [questions.SYSTEM_PROMPT, questions.CHAT_FORMAT, questions.REPLY_LINE]
-    told = {"policy": settings.policy, "seed": settings.seed, "dataset": dataset_version}
-    text = json.dumps({**told, "prompts": prompts, "asked": dict(asked)}, sort_keys=True, default=str)
+    identity = {"policy": settings.policy, "seed": settings.seed, "dataset": dataset_version}
+    text = json.dumps({**identity, "prompts": prompts, "asked": dict(asked)}, sort_keys=True, default=str)
     return f"{settings.policy}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 

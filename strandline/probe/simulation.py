@@ -29,7 +29,9 @@ from strandline.probe.transition import Floats
 
 Bools = npt.NDArray[np.bool_]
 TRUTHS = ("S1", "S2a", "S2b", "S3", "S4", "S5", "S6")
+"""Worlds with a true half-way date (docs/methods/release-probe-calibrated.md)."""
 EDGES = ("always_yes", "always_no", "always_unknown", "coin_flips", "cutoff_before", "cutoff_after")
+"""Worlds without a boundary inside the calendar, where any date is a false finding."""
 ESTIMATORS = ("calibrated", "modelclock_1_pass", "modelclock_3_passes")
 CALENDARS = ("committed", "synthetic")
 FADE_DAYS = {"S2a": 182, "S2b": 365}
@@ -173,16 +175,16 @@ def calibrated_recovery(pool: Pool, world: World, seed: int) -> Recovery:
 
 def calibrated_as_recovery(calendar: Calendar, result: Result, truth: float | None) -> Recovery:
     """A result beside the truth, in day numbers."""
-    found = result.finding
-    if found is None:
+    finding = result.finding
+    if finding is None:
         return Recovery(truth, None, None, None, None, None, result.status, False)
     return Recovery(
         truth=truth,
         estimate=float(middle(calendar, result.posterior.quantile(0.5))),
-        low80=float(found.span80.low.toordinal()),
-        high80=float(found.span80.high.toordinal()),
-        low95=float(found.span95.low.toordinal()),
-        high95=float(found.span95.high.toordinal()),
+        low80=float(finding.span80.low.toordinal()),
+        high80=float(finding.span80.high.toordinal()),
+        low95=float(finding.span95.low.toordinal()),
+        high95=float(finding.span95.high.toordinal()),
         status=result.status,
         found=True,
     )

@@ -16,7 +16,9 @@ SourceStatus = Literal[
 ]  # fmt: skip
 """How a tracked package's last fetch went; the last four are failures, which leave its rows as they were."""
 SOURCE_STATUSES: tuple[SourceStatus, ...] = get_args(SourceStatus)
+"""The vocabulary that suites and column comments follow."""
 FAILED_STATUSES: tuple[SourceStatus, ...] = ("unreachable", "failed", "missing", "shrunken")
+"""Fetches that brought nothing; a refresh in which a tenth of the sources has one is broken."""
 
 
 class SourceDay(NamedTuple):

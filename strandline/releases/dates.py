@@ -8,7 +8,9 @@ from typing import Any
 EARLIEST = date(1990, 1, 1)
 """Days before it are zeros of clocks (1970, year 1) and no release days: package registries are younger."""
 TOO_EARLY = "too_early"
+"""Flag of a version whose day lies before its registry held anything."""
 UNREADABLE = "unreadable_day"
+"""Flag of a version whose registry gives something that is no day."""
 
 
 def utc_day(value: Any, since: date = EARLIEST) -> date | None:

@@ -116,21 +116,21 @@ def decoys_for(releases: Sequence[Release], askable: Iterable[Release]) -> dict[
     taken = existing_forms(release.version for release in releases)
     free = _near_misses(ended_lines(releases), taken)
     ordered = sorted(askable, key=lambda r: (line_of(r.version), numbers_of(r.version), r.version), reverse=True)
-    found: dict[str, Decoy] = {}
+    chosen: dict[str, Decoy] = {}
     for choose in (_own_line, _earlier_line):
         for release in ordered:
-            if release.version in found or not (near := choose(line_of(release.version), free)):
+            if release.version in chosen or not (near := choose(line_of(release.version), free)):
                 continue
             if release.released_on is None or not spells_day(near, release.released_on):
-                found[release.version] = Decoy(near, "near_miss")
-    taken |= existing_forms(decoy.version for decoy in found.values())
+                chosen[release.version] = Decoy(near, "near_miss")
+    taken |= existing_forms(decoy.version for decoy in chosen.values())
     for release in ordered:
-        if release.version in found:
+        if release.version in chosen:
             continue
         if jumped := patch_jump(release.version, taken, release.project, release.released_on):
-            found[release.version] = jumped
+            chosen[release.version] = jumped
             taken.add(canonical(jumped.version) or ())
-    return found
+    return chosen
 
 
 Lines = dict[tuple[int, ...], list[str]]

@@ -29,8 +29,8 @@ RELEASE_COLUMNS = ("project", "version", "released_on", "source", "flags", "othe
 
 def facts_folder() -> Path:
     """Where the committed facts lie: STRANDLINE_RELEASES, else `data/releases` of the repository."""
-    told = os.environ.get("STRANDLINE_RELEASES")
-    return Path(told) if told else Path(__file__).resolve().parents[2] / "data" / "releases"
+    folder = os.environ.get("STRANDLINE_RELEASES")
+    return Path(folder) if folder else Path(__file__).resolve().parents[2] / "data" / "releases"
 
 
 def read_projects(folder: Path) -> tuple[Project, ...]:
@@ -106,7 +106,7 @@ def source_day(text: str) -> SourceDay:
     return SourceDay(source, read)
 
 
-def _told(release: Release) -> list[str]:
+def _told_flags(release: Release) -> list[str]:
     """The flags that cannot be worked out again: what a registry said."""
     return sorted({*release.flags} - COMPUTED | ({"yanked"} if release.is_yanked else set()))
 
@@ -118,7 +118,14 @@ def write_releases(folder: Path, releases: Sequence[Release]) -> None:
     out.writerow(RELEASE_COLUMNS)
     ordered = sorted(releases, key=lambda r: (r.project, str(r.released_on or ""), r.version))
     out.writerows(
-        (r.project, r.version, r.released_on or "", r.source, " ".join(_told(r)), "; ".join(map(str, r.other_days)))
+        (
+            r.project,
+            r.version,
+            r.released_on or "",
+            r.source,
+            " ".join(_told_flags(r)),
+            "; ".join(map(str, r.other_days)),
+        )
         for r in ordered
     )
     with (folder / "releases.csv.gz").open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:

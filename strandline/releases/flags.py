@@ -27,6 +27,7 @@ BACKFILL_DAYS = 1
 BULK_LINES = 3
 """Two lines of a major are at times opened on one day (a fix of both); three are an import of an archive."""
 DISAGREE = "sources_disagree"
+"""Flag of a release whose sources give days too far apart."""
 COMPUTED = frozenset(
     {"prerelease", "unparsed", "odd_form", "no_date", "future", "backfilled", "tells_date", "yanked", TOO_EARLY}
 )
@@ -55,9 +56,9 @@ def flagged(releases: Iterable[Release], today: date) -> list[Release]:
         projects[release.ecosystem, release.package].append(release)
     done: list[Release] = []
     for members in projects.values():
-        told = [_without_computed(r) for r in members]
-        context = {r.version for r in backfilled(told)}, {r.version for r in telling_date(told)}
-        done.extend(_flag_one(release, today, *context) for release in told)
+        members_as_told = [_without_computed(r) for r in members]
+        context = {r.version for r in backfilled(members_as_told)}, {r.version for r in telling_date(members_as_told)}
+        done.extend(_flag_one(release, today, *context) for release in members_as_told)
     return done
 
 
@@ -114,8 +115,8 @@ def backfilled(releases: Sequence[Release]) -> list[Release]:
     """
     known = [(_numbers(r), r) for r in releases if r.released_on is not None and is_plain(r.version)]
     known = [(numbers, r) for numbers, r in known if len(numbers) >= 2]
-    found = {r.version: r for r in _out_of_order(known)} | {r.version: r for r in _opened_together(known)}
-    return list(found.values())
+    late = {r.version: r for r in _out_of_order(known)} | {r.version: r for r in _opened_together(known)}
+    return list(late.values())
 
 
 def _numbers(release: Release) -> tuple[int, ...]:

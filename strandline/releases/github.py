@@ -20,6 +20,7 @@ from strandline.releases.versions import from_tag
 
 SOURCE = "github"
 TAG_SOURCE = "github-tag"
+"""Source of a day that is the commit's, not the release's."""
 SINCE = date(2008, 1, 1)
 """GitHub opened in 2008; commits, and so tags, can be older."""
 PAGE_SIZE = 100
@@ -52,15 +53,15 @@ def page(package: str, version: str, base: str) -> str:
 
 def read(get: Get, package: str, base: str, known: Collection[str] = ()) -> Listing:
     """The newest releases, up to `PAGES` pages or to a page of known ones; the tags where there are no releases."""
-    found: list[Listed] = []
+    releases: list[Listed] = []
     incomplete = True
     for number in range(1, PAGES + 1):
         part = parse(get(url(package, base, number)), package)
         incomplete = part.incomplete
-        found.extend(part.releases)
+        releases.extend(part.releases)
         if not incomplete or all(listed.version in known for listed in part.releases):
             break
-    return Listing(package, tuple(found), SOURCE, incomplete) if found else read_tags(get, package, base, known)
+    return Listing(package, tuple(releases), SOURCE, incomplete) if releases else read_tags(get, package, base, known)
 
 
 def read_tags(get: Get, package: str, base: str, known: Collection[str] = ()) -> Listing:

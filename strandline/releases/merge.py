@@ -19,8 +19,11 @@ from strandline.releases.trust import MIRROR
 from strandline.releases.versions import canonical, is_plain
 
 ABSENT = "not_in_registry"
+"""Flag of a version that a second-hand list knows and its registry does not."""
 LISTED_TWICE = "listed_twice"
+"""Flag of a version that one answer lists with two days far apart."""
 UNPUBLISHED = "unpublished"
+"""Flag of a version that its registry remembers as taken back."""
 UNDATED = frozenset({"tag_only", MIRROR})
 """Flags of a version that came without a day; they go where a day is known from elsewhere."""
 MAX_LENGTH = 200
@@ -38,13 +41,13 @@ def merged(project: Project, known: Iterable[Release], listing: Listing, now: da
     second-hand list and absent from a complete listing is flagged.
     """
     before = {release.version: release for release in known}
-    told = distinct(listing)
-    spelled = _spellings(before, told)
+    listed_by_version = distinct(listing)
+    spelled = _spellings(before, listed_by_version)
     rows = {
         version: merged_release(project, before.get(spelled.get(version, version)), listed, listing, now)
-        for version, listed in told.items()
+        for version, listed in listed_by_version.items()
     }
-    matched = set(spelled.values()) | set(told)
+    matched = set(spelled.values()) | set(listed_by_version)
     for version, release in before.items():
         if version not in matched:
             rows[version] = release if listing.incomplete else _missing(release, listing, now)
@@ -56,24 +59,24 @@ def distinct(listing: Listing) -> dict[str, Listed]:
 
     Entries without a version, or with one of more than `MAX_LENGTH` characters, are no releases and are passed over.
     """
-    told: dict[str, Listed] = {}
+    listed_by_version: dict[str, Listed] = {}
     for listed in sorted(listing.releases, key=lambda listed: listed.released_on or date.max):
         if not 0 < len(listed.version.strip()) <= MAX_LENGTH:
             continue
-        first = told.setdefault(listed.version, listed)
+        first = listed_by_version.setdefault(listed.version, listed)
         days = [day for day in (first.released_on, listed.released_on) if day is not None]
         if far_apart(days):
-            told[listed.version] = replace(first, flags=tuple(sorted({*first.flags, LISTED_TWICE})))
-    return told
+            listed_by_version[listed.version] = replace(first, flags=tuple(sorted({*first.flags, LISTED_TWICE})))
+    return listed_by_version
 
 
-def _spellings(before: Mapping[str, Release], told: Mapping[str, Listed]) -> dict[str, str]:
+def _spellings(before: Mapping[str, Release], listed_by_version: Mapping[str, Listed]) -> dict[str, str]:
     """Versions that were known under another spelling ('5.0' for '5.0.0'): told spelling -> known spelling."""
-    exact = set(before) & set(told)
+    exact = set(before) & set(listed_by_version)
     forms = {canonical(version): version for version in sorted(before) if version not in exact and is_plain(version)}
     return {
         version: forms[form]
-        for version in told
+        for version in listed_by_version
         if version not in exact and is_plain(version) and (form := canonical(version)) in forms
     }
 
@@ -169,8 +172,8 @@ def with_facts(stored: Iterable[Release], facts: Iterable[Release]) -> list[Rele
 def stored_over_fact(row: Release, fact: Release | None) -> Release:
     """A row of a registry with the day of the committed fact beside it, in place of what older facts said."""
     firsthand = {source: day for source, day in row.days.items() if is_first_hand(source) or source == TAG_SOURCE}
-    told = {source: day for source, day in (fact.days if fact else {}).items() if source not in firsthand}
-    days = {**firsthand, **told}
+    from_fact = {source: day for source, day in (fact.days if fact else {}).items() if source not in firsthand}
+    days = {**firsthand, **from_fact}
     if not days or days == row.days:
         return row
     if not far_apart(days.values()) or row.source not in days:

@@ -24,6 +24,7 @@ SOURCE = "pypi"
 SINCE = date(2003, 1, 1)
 """The index opened in 2003."""
 ACCEPT = "application/vnd.pypi.simple.v1+json"
+"""The media type of PEP 691; without it an index answers in HTML."""
 API_MAJOR = "1"
 """The major version of the Simple API that is read here; PEP 691 has clients refuse others."""
 NO_TIMES = "the index gives no upload times, so none of its versions can be dated"

@@ -29,6 +29,7 @@ MIN_MONTHS = 3
 MIN_SHARE = 0.9
 """Share of a year's releases (or lines) that must fit, since late patches of last year's lines never do."""
 MAX_ORDINAL = date.max.toordinal()
+"""The last day that a date can be; one beside it may not exist."""
 NEAR = {"day": timedelta(days=31), "month": timedelta(days=62), "second": timedelta(days=366)}
 """How far a date that a long number spells may be from the release's day. A build number of six digits falls within a
 month of it by chance once in 16,000."""
@@ -82,7 +83,7 @@ def _years_of_majority(dated: Dated) -> set[int]:
 
 def _values_by_years(dated: Dated) -> set[tuple[tuple[int, ...], int]]:
     """(Numbers before, value) of every number that counts years, or quarters, in this project."""
-    found: set[tuple[tuple[int, ...], int]] = set()
+    counting: set[tuple[tuple[int, ...], int]] = set()
     for place, least in MIN_RUN.items():
         firsts: dict[tuple[int, ...], dict[int, date]] = defaultdict(dict)
         for release, numbers in dated:
@@ -90,8 +91,8 @@ def _values_by_years(dated: Dated) -> set[tuple[tuple[int, ...], int]]:
                 seen = firsts[numbers[:place]]
                 seen[numbers[place]] = min(release.released_on, seen.get(numbers[place], date.max))
         for before, opened in firsts.items():
-            found |= {(before, value) for value in (*_runs(opened, least), *_quarters(opened))}
-    return found | {((), value) for value in _first_years(dated)}
+            counting |= {(before, value) for value in (*_runs(opened, least), *_quarters(opened))}
+    return counting | {((), value) for value in _first_years(dated)}
 
 
 def _runs(opened: dict[int, date], least: int) -> Iterator[int]:

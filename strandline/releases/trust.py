@@ -44,20 +44,20 @@ def redated(known: Iterable[Release], listing: Listing) -> str | None:
     Of at least five versions whose day is known already, more than half differ; or, of at least eight pairs of
     neighbours within a line, more than a fifth are dated backwards.
     """
-    told = {listed.version: listed.released_on for listed in listing.releases if listed.released_on is not None}
-    compared = [r for r in known if r.released_on is not None and r.version in told]
-    differing = [r for r in compared if not agree(r, told[r.version], listing.source)]
+    days = {listed.version: listed.released_on for listed in listing.releases if listed.released_on is not None}
+    compared = [r for r in known if r.released_on is not None and r.version in days]
+    differing = [r for r in compared if not agree(r, days[r.version], listing.source)]
     if len(compared) >= MIN_COMPARED and len(differing) > MAX_DIFFERING * len(compared):
         return f"the registry gives other days for {len(differing)} of {len(compared)} known releases, as a mirror does"
-    backwards, pairs = _backwards(told)
+    backwards, pairs = _backwards(days)
     if pairs >= MIN_PAIRS and backwards > MAX_BACKWARDS * pairs:
         return f"the registry dates {backwards} of {pairs} successive patches backwards, as a mirror does"
     return None
 
 
-def _backwards(told: dict[str, date]) -> tuple[int, int]:
+def _backwards(days: dict[str, date]) -> tuple[int, int]:
     lines: dict[tuple[int, ...], list[tuple[int, date]]] = defaultdict(list)
-    for version, day in told.items():
+    for version, day in days.items():
         if is_plain(version):
             *line, last = numbers_of(version)
             lines[tuple(line)].append((last, day))

@@ -16,6 +16,7 @@ from semantic_version import Version as SemVer
 
 Scheme = Literal["pep440", "semver", "dotted"]
 SCHEMES: dict[str, Scheme] = {"pypi": "pep440", "npm": "semver"}
+"""Ecosystems with rules of their own; every other one's versions are dotted numbers."""
 
 MAX_DIGITS = 20
 """Digits of one number of a version. Build numbers that count seconds or nanoseconds have up to 19; Python refuses to
@@ -24,6 +25,7 @@ _NUMBER = rf"\d{{1,{MAX_DIGITS}}}"
 _DOTTED = re.compile(rf"v?({_NUMBER}(?:\.{_NUMBER})*)(?!\d)(.*)", re.IGNORECASE | re.DOTALL | re.ASCII)
 _PLAIN = re.compile(rf"{_NUMBER}(?:\.{_NUMBER}){{1,3}}", re.ASCII)
 _FINAL_SUFFIX = re.compile(r"[-.+_]?(final|release|ga|stable|lts|post\d*|p\d+|\+.*)?", re.IGNORECASE)
+"""What may follow the numbers of a final release; anything else makes a pre-release."""
 
 
 class Parsed(NamedTuple):
