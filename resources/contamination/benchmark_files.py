@@ -13,6 +13,7 @@ from strandline.contamination.benchmark_formats import MOST_BYTES
 from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec, read_benchmark
 
 MIRROR_VARIABLE = "STRANDLINE_BENCHMARK_MIRROR"
+"""The environment variable that names a mirror, for machines that reach no public address."""
 
 
 def is_remote(spec: BenchmarkSpec) -> bool:
@@ -28,11 +29,11 @@ def mirrored(address: str, mirror: str | None = None) -> str:
     return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}{query}" if mirror else address
 
 
-def load_benchmark(spec: BenchmarkSpec, http: Http, shelf: DownloadCache) -> Benchmark:
+def load_benchmark(spec: BenchmarkSpec, http: Http, downloads: DownloadCache) -> Benchmark:
     """Open a benchmark's file, or fetch it once, and read it.
 
     A published version does not change, so what was fetched is kept under its address and version; another version, or
-    an emptied shelf, is fetched anew. A fetched file that is not what the list says is refused before it is kept.
+    an emptied cache, is fetched anew. A fetched file that is not what the list says is refused before it is kept.
 
     Raises:
         ValueError: the file is missing, or is not what the list says.
@@ -50,5 +51,5 @@ def load_benchmark(spec: BenchmarkSpec, http: Http, shelf: DownloadCache) -> Ben
         made.append(read_benchmark(spec, content))
         return content
 
-    kept = shelf.read_or(f"{spec.location} {spec.version}", fetch)
+    kept = downloads.read_or(f"{spec.location} {spec.version}", fetch)
     return made[0] if made else read_benchmark(spec, kept)

@@ -18,10 +18,12 @@ from strandline.contamination.verdict import ShardScores, Verdict, comparisons
 from strandline.multiple_testing import adjusted_log_p_values
 
 WHOLE_FILE_AT_MOST = 2000
+"""Examples that are compared with each other at once: their table of likenesses takes 32 MB. Longer files are checked
+in blocks of at most so many."""
 
 
-def benchmark_row(spec: BenchmarkSpec, found: Benchmark | None, reason: str | None = None) -> dict[str, Any]:
-    """The row of a benchmark; ``found`` None where it could not be fetched or read, which ``reason`` explains."""
+def benchmark_row(spec: BenchmarkSpec, benchmark: Benchmark | None, reason: str | None = None) -> dict[str, Any]:
+    """The row of a benchmark; ``benchmark`` None where it could not be fetched or read, which ``reason`` explains."""
     row: dict[str, Any] = {
         "benchmark": spec.benchmark,
         "version": spec.version,
@@ -31,18 +33,18 @@ def benchmark_row(spec: BenchmarkSpec, found: Benchmark | None, reason: str | No
         "status": "ok",
         "reason": reason,
     }
-    if found is None:
+    if benchmark is None:
         return {**row, "status": "failed"}
     row |= {
-        "n_examples": len(found.texts),
-        "n_dropped": found.n_empty,
-        "n_cut": found.n_cut,
-        "n_duplicates": found.n_duplicates,
-        "n_characters": sum(found.lengths()),
-        "sha256": found.sha256,
-        "order_digest": found.digest,
+        "n_examples": len(benchmark.texts),
+        "n_dropped": benchmark.n_empty,
+        "n_cut": benchmark.n_cut,
+        "n_duplicates": benchmark.n_duplicates,
+        "n_characters": sum(benchmark.lengths()),
+        "sha256": benchmark.sha256,
+        "order_digest": benchmark.digest,
     }
-    if len(found.texts) < 2:
+    if len(benchmark.texts) < 2:
         row |= {"status": "failed", "reason": "a permutation test needs at least two examples"}
     return row
 

@@ -40,6 +40,7 @@ UNREADABLE = (
 """What the standard library raises for broken, encrypted or too deeply nested files; such a file is refused."""
 
 Row = Any
+"""A mapping of columns or a list of cells, as a file's format gives it."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,11 @@ def _from_archive(payload: bytes, member: str) -> bytes:
             return archive.read(member)
     with tarfile.open(fileobj=io.BytesIO(_uncompressed(payload))) as tar:
         names = tar.getnames()
-        found = tar.extractfile(member) if member in names else None
-        if found is None:
+        packed = tar.extractfile(member) if member in names else None
+        if packed is None:
             raise ValueError(f"the archive holds no file {member!r}; it holds {some(names)}")
         _refuse_large(tar.getmember(member).size)
-        return found.read()
+        return packed.read()
 
 
 def _zstd(raw: io.BytesIO) -> io.BytesIO:

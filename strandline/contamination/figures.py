@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHUFFLED, PUBLISHED = "#9aa5b1", "#c0392b"
+"""Grey for what is many and expected, red for the one value that is asked about; told apart in grey print by shape."""
 
 
 def published_among_shuffled(verdict: Verdict, shards: Sequence[ShardScores]) -> "Figure":

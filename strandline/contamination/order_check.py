@@ -151,8 +151,8 @@ class _Measures:
         self.sortable = {
             "length": self.lengths,
             "alphabet": _places([_sort_key(text) for text in texts]),
-            "first number": _places([_number_key(next(iter(found), "")) for found in numbers]),
-            "last number": _places([_number_key(next(reversed(found), "")) for found in numbers]),
+            "first number": _places([_number_key(next(iter(digits), "")) for digits in numbers]),
+            "last number": _places([_number_key(next(reversed(digits), "")) for digits in numbers]),
         }
         self.first = [words[0] if words else "" for words in self.words]
         self.labels = labels
@@ -166,7 +166,7 @@ class _Measures:
         """Statistics of each order (rows: positions within the shard; row 0 is the published order)."""
         inside = range(shard.start, shard.stop)
         ranks = {name: _standardised(_ranks(keys[shard.start : shard.stop])) for name, keys in self.sortable.items()}
-        found = {
+        statistics = {
             "tfidf": _neighbours(self._cosines(inside), orders, LAG_WEIGHTS),
             "rare words": _neighbours(self._shared_rare(inside), orders, LAG_WEIGHTS),
             **{name: np.sum(row[orders[:, 1:]] * row[orders[:, :-1]], axis=1) for name, row in ranks.items()},
@@ -174,10 +174,10 @@ class _Measures:
             "first word": _neighbours(_equal([self.first[i] for i in inside]), orders, (1.0,)),
         }
         if shard.size <= CACHE_EXAMPLES:
-            found["word cache"] = self._cache_savings(inside, orders)
+            statistics["word cache"] = self._cache_savings(inside, orders)
         if self.labels is not None:
-            found["label runs"] = _neighbours(_equal([self.labels[i] for i in inside]), orders, (1.0,))
-        return found
+            statistics["label runs"] = _neighbours(_equal([self.labels[i] for i in inside]), orders, (1.0,))
+        return statistics
 
     def _cosines(self, inside: range) -> Floats:
         vectors = np.zeros((len(inside), BUCKETS))

@@ -21,11 +21,20 @@ Mode = Literal["published", "shuffled", "absent"]
 Ints = NDArray[np.int64]
 
 NAMES, VERBS, OBJECTS = 200, 10, 20
+"""Words of the language: 2,000 different sentences, so that few of a benchmark stand in the rest of the corpus."""
+
 BOS, SEPARATOR, FIRST_WORD = 1, 2, 3
+"""Token ids; 0 is not used."""
+
 VOCABULARY = FIRST_WORD + NAMES + VERBS + OBJECTS
 CONTEXT = 64
+"""Tokens of a window: sixteen sentences, enough neighbours to remember, and a training run of seconds."""
+
 SENTENCE = 3
+"""Words of a sentence: a name, a verb, an object."""
+
 PER_WINDOW = CONTEXT // (SENTENCE + 1)
+"""Sentences of a window, a separator after each; a shard of the benchmark fills one window."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +141,7 @@ def score_orders(model: SmallTransformer, benchmark: Ints, n_permutations: int, 
     """Log-likelihoods (nats) of the published order and of shuffled ones, a shard a window."""
     examples = benchmark.tolist()
     shards = make_shards([1] * len(examples), examples_per_shard=PER_WINDOW)
-    found = []
+    scored = []
     for shard in shards:
         orders = [
             order_of(shard, k, digest="planted", run_seed=seed, group=PermutationGroup())
@@ -142,8 +151,8 @@ def score_orders(model: SmallTransformer, benchmark: Ints, n_permutations: int, 
         with torch.no_grad():
             logs = functional.log_softmax(model(ids[:, :-1]).double(), dim=-1)
         values = logs.gather(2, ids[:, 1:, None]).squeeze(2).sum(dim=1)
-        found.append(ShardScores(shard.index, tuple(values.tolist()), ids.shape[1] - 1))
-    return found
+        scored.append(ShardScores(shard.index, tuple(values.tolist()), ids.shape[1] - 1))
+    return scored
 
 
 def planted_scores(world: PlantedWorld, seed: int, n_permutations: int = 19) -> list[ShardScores]:

@@ -107,6 +107,7 @@ FIXED_19 = LookDesign("fixed 19", (19,), _weights("1"), ())
 """19 orders reach a p-value of .05 in one shard: the fewest that do, and what the published script uses about."""
 
 DESIGNS = {design.name: design for design in (THREE_LOOKS, ECONOMY, FIXED_19)}
+"""The designs that a setting can name."""
 
 FINAL_LOOK_OF_FEW_SHARDS = {2: 59, 3: 29}
 """So many orders let two and three shards reach p-values below .001, as four shards do with 19."""

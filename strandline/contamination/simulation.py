@@ -33,6 +33,9 @@ MONITORS = ("e_process", "e_uniform")
 
 NULLS = ("null/normal/k8/m19", "null/skew/k8/m19", "null/ties/k8/m19", "null/normal/k50/m19")
 EFFECTS = ("effect1.0/1.0/k8/m19", "effect4.0/0.25/k8/m19", "effect0.6/1.0/k50/m19", "effect3.0/0.2/k50/m19")
+"""Level where values are normal, skewed to the left (the t-test fails) and tied; power for weak effects everywhere and
+for strong ones in a few shards; few shards and many."""
+
 TRANSFORMERS = ("published/1", "published/2", "published/4", "published/10", "shuffled/10", "absent/0")
 """Copies of the benchmark in the corpus of a small transformer, and how it lies there."""
 
@@ -56,17 +59,17 @@ Values = NDArray[np.float64]
 
 def scenarios() -> tuple[Scenario, ...]:
     """All scenarios of this family."""
-    found = [Scenario("besag_clifford", "null/normal/k1/m199", LEVEL_RUNS, has_truth=False)]
+    listed = [Scenario("besag_clifford", "null/normal/k1/m199", LEVEL_RUNS, has_truth=False)]
     for estimator in OURS + THEIRS + MONITORS:
         nulls = NULLS if estimator in OURS else NULLS[:2]
         effects = EFFECTS if estimator in OURS else EFFECTS[:2]
-        found += [Scenario(estimator, name, LEVEL_RUNS, has_truth=False) for name in nulls]
-        found += [Scenario(estimator, name, POWER_RUNS) for name in effects]
-    found += [
+        listed += [Scenario(estimator, name, LEVEL_RUNS, has_truth=False) for name in nulls]
+        listed += [Scenario(estimator, name, POWER_RUNS) for name in effects]
+    listed += [
         Scenario("contamination", f"transformer/{name}", TRAINED_RUNS, has_truth=name.startswith("published"))
         for name in TRANSFORMERS
     ]
-    return tuple(found)
+    return tuple(listed)
 
 
 def run_once(estimator: str, scenario: str, seed: int) -> Recovery:

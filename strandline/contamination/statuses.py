@@ -24,6 +24,13 @@ COUNTED: tuple[VerdictName, ...] = ("order_memorised", "no_evidence")
 """Verdicts that decide something behind a passed order check: false discoveries are controlled over these."""
 
 BENCHMARK_STATUSES = (OK, "failed")
+"""Read, or could not be fetched or read."""
+
 ORDER_CHECK_STATUSES = (OK, ORDER_NOT_EXCHANGEABLE)
+"""Passed the gate, or did not."""
+
 ORDERING_STATUSES = (OK, "nonfinite")
+"""Has a log-likelihood, or none that may be used."""
+
 SHARD_STATUSES = (OK, "nonfinite", "inconclusive")
+"""Tested, left out for a value that may not be used, or not scored far enough."""

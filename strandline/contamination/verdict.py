@@ -29,6 +29,8 @@ from strandline.contamination.statuses import VerdictName
 from strandline.numeric_input import real_array, real_number, whole_number
 from strandline.scoring.scores import FP32
 
+# Sentences of the summary and of reasons, each in one place because tests and readers look for them.
+
 CAUTION = (
     "What this cannot show: only a memory of the published ORDER is visible here. A model that trained on the same "
     "examples in another order, on rewordings or on a data set made from them passes, so a p-value that is not small "
@@ -208,16 +210,16 @@ def comparisons(shards: Sequence[ShardScores], n_permutations: int) -> list[Pool
         return []
     tests = [permutation_test(row[0], row[1:]) for row in rows]
     ranks = [test.rank for test in tests]
-    found = [
+    named = [
         lattice_fisher(ranks, n_permutations),
         rank_sum(ranks, n_permutations),
         fisher_chi2([test.p_value for test in tests]),
     ]
     try:
-        found.append(oren_t(rows))
+        named.append(oren_t(rows))
     except ValueError:
-        return found
-    return found
+        return named
+    return named
 
 
 def _many_shards(base: Verdict, shards: Sequence[ShardScores], design: LookDesign | None, moved: float) -> Verdict:

@@ -36,7 +36,7 @@ def csv_text(*rows):
     return "\n".join([",".join(COLUMNS), *(",".join(row[name] for name in COLUMNS) for row in rows)])
 
 
-def test_the_committed_list_declares_at_least_a_dozen_public_benchmarks_and_our_own(root):
+def test_the_committed_list_declares_at_least_a_dozen_public_benchmarks_and_our_own(root) -> None:
     specs = read_specs((root / "data" / "benchmarks.csv").read_text(encoding="utf-8"))
     public = [item for item in specs if item.address.startswith("https://")]
     assert len(public) >= 12
@@ -57,7 +57,7 @@ def test_the_committed_list_declares_at_least_a_dozen_public_benchmarks_and_our_
     assert [name for name in families if name not in named] == []
 
 
-def test_our_own_benchmark_is_readable_and_distinct(root):
+def test_our_own_benchmark_is_readable_and_distinct(root) -> None:
     ours = next(
         item for item in read_specs((root / "data" / "benchmarks.csv").read_text()) if item.benchmark == "tideline"
     )
@@ -67,7 +67,7 @@ def test_our_own_benchmark_is_readable_and_distinct(root):
     assert all(text.startswith("Question: ") and "\nAnswer: " in text for text in found.texts)
 
 
-def test_the_shared_copies_read_as_declared(root, shared):
+def test_the_shared_copies_read_as_declared(root, shared) -> None:
     specs = {item.benchmark: item for item in read_specs((root / "data" / "benchmarks.csv").read_text())}
     gsm8k = read_benchmark(specs["gsm8k_test"], (shared / "data" / "bench" / "gsm8k_test.jsonl").read_bytes())
     assert len(gsm8k.texts) == 1319
@@ -78,7 +78,7 @@ def test_the_shared_copies_read_as_declared(root, shared):
     assert set(found.labels) == set("ABCD")
 
 
-def test_every_format_keeps_the_published_order():
+def test_every_format_keeps_the_published_order() -> None:
     table = pl.DataFrame({"q": [row["q"] for row in ROWS]})
     parquet = io.BytesIO()
     table.write_parquet(parquet)
@@ -97,7 +97,7 @@ def test_every_format_keeps_the_published_order():
         assert read_benchmark(spec(kind, text), payload).texts == ("one?", "two?", "three?")
 
 
-def test_templates_reach_into_fields_and_lists():
+def test_templates_reach_into_fields_and_lists() -> None:
     rows = [{"question": {"stem": "s", "choices": [{"text": "p"}, {"text": "q"}]}, "key": "A"}]
     payload = json.dumps(rows[0]).encode()
     found = read_benchmark(spec(text=r"{question.stem}\n{question.choices[].text}", label="key"), payload)
@@ -106,7 +106,7 @@ def test_templates_reach_into_fields_and_lists():
     assert read_benchmark(spec(text="{q}: {a[]}"), JSONL).texts == ("one?: x\ny", "two?: z", "three?:")
 
 
-def test_compressed_files_and_archive_members_are_opened_by_what_they_are():
+def test_compressed_files_and_archive_members_are_opened_by_what_they_are() -> None:
     zst = zstandard.compress(JSONL)
     for packed in (gzip.compress(JSONL), bz2.compress(JSONL), lzma.compress(JSONL), zst):
         assert len(read_benchmark(spec(), packed).texts) == 3
@@ -124,14 +124,14 @@ def test_compressed_files_and_archive_members_are_opened_by_what_they_are():
     assert spec(address="https://h/a.zip#m").location == "https://h/a.zip"
 
 
-def test_empty_long_and_repeated_examples_follow_the_stated_rules():
+def test_empty_long_and_repeated_examples_follow_the_stated_rules() -> None:
     payload = "\n".join(json.dumps({"q": text}) for text in ["a", " ", "b" * 5000, "a", ""]).encode()
     found = read_benchmark(spec(), payload)
     assert [len(text) for text in found.texts] == [1, 4000, 1]
     assert (found.n_empty, found.n_cut, found.n_duplicates) == (2, 1, 1)
 
 
-def test_the_digest_follows_the_order():
+def test_the_digest_follows_the_order() -> None:
     turned = "\n".join(reversed(JSONL.decode().split("\n"))).encode()
     assert read_benchmark(spec(), JSONL).digest != read_benchmark(spec(), turned).digest
     assert read_benchmark(spec(), JSONL).sha256 == hashlib.sha256(JSONL).hexdigest()
@@ -156,7 +156,7 @@ def test_the_digest_follows_the_order():
         (spec(), b"3", "it is a int"),
     ],
 )
-def test_bad_files_are_refused_in_clear_words(declared, payload, words):
+def test_bad_files_are_refused_in_clear_words(declared, payload, words) -> None:
     with pytest.raises(ValueError, match=words):
         read_benchmark(declared, payload)
 
@@ -170,25 +170,25 @@ def test_bad_files_are_refused_in_clear_words(declared, payload, words):
         (line(sha256="abc"), "not a sha256"),
     ],
 )
-def test_faulty_lines_of_the_list_are_named(row, words):
+def test_faulty_lines_of_the_list_are_named(row, words) -> None:
     with pytest.raises(ValueError, match=f"line 2: .*{words}"):
         read_specs(csv_text(row))
 
 
-def test_a_list_without_its_columns_or_with_a_name_twice_is_refused():
+def test_a_list_without_its_columns_or_with_a_name_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="lacks the column"):
         read_specs("benchmark,version\nx,1\n")
     with pytest.raises(ValueError, match="used twice"):
         read_specs(csv_text(line(), line()))
 
 
-def test_one_line_adds_a_file():
+def test_one_line_adds_a_file() -> None:
     (only,) = read_specs(csv_text(line(address="my.jsonl", published_on="2024-02-03")))
     assert read_benchmark(only, JSONL).texts[0] == "one?"
 
 
 @given(st.sampled_from([kind.name for kind in FORMATS]), st.binary(max_size=200), st.text(max_size=12))
-def test_any_bytes_give_examples_or_an_error(kind, payload, text):
+def test_any_bytes_give_examples_or_an_error(kind, payload, text) -> None:
     try:
         found = read_benchmark(spec(kind, text or "q"), payload)
     except ValueError:

@@ -19,7 +19,7 @@ def ranks_of_rows(values):
     return 1 + np.sum(values[:, 1:] >= values[:, :1], axis=1)
 
 
-def test_golden_case_of_one_shard():
+def test_golden_case_of_one_shard() -> None:
     test = permutation_test(*G1)
     assert (test.greater, test.exceedances, test.rank) == (2, 3, 4)
     assert test.p_fraction == Fraction(2, 5)
@@ -29,7 +29,7 @@ def test_golden_case_of_one_shard():
     assert test.p_range == (0.3, 0.4)
 
 
-def test_agrees_with_truescore_to_twelve_digits():
+def test_agrees_with_truescore_to_twelve_digits() -> None:
     truescore = pytest.importorskip("truescore.contamination")
     rng = np.random.default_rng(3)
     for m in (1, 2, 9, 19, 99):
@@ -43,7 +43,7 @@ def test_agrees_with_truescore_to_twelve_digits():
             assert ours.z_score == pytest.approx(theirs.z_score, abs=1e-12)
 
 
-def test_false_positive_rate_lands_on_the_level_and_not_merely_below():
+def test_false_positive_rate_lands_on_the_level_and_not_merely_below() -> None:
     values = np.random.default_rng(0).standard_normal((40_000, 20)) ** 3
     p = ranks_of_rows(values) / 20
     for level in (0.05, 0.1, 0.5):
@@ -51,24 +51,24 @@ def test_false_positive_rate_lands_on_the_level_and_not_merely_below():
         assert abs(rate - level) < 4 * np.sqrt(level * (1 - level) / len(p))
 
 
-def test_null_p_values_are_uniform_point_by_point():
+def test_null_p_values_are_uniform_point_by_point() -> None:
     values = -np.random.default_rng(1).exponential(size=(40_000, 10))
     counts = np.bincount(ranks_of_rows(values), minlength=11)[1:]
     assert np.all(np.abs(counts / 40_000 - 0.1) < 4 * np.sqrt(0.09 / 40_000))
 
 
-def test_a_memorised_published_order_is_detected():
+def test_a_memorised_published_order_is_detected() -> None:
     rng = np.random.default_rng(2)
     found = [permutation_test(rng.normal(4), rng.normal(size=99)).rejects("0.01") for _ in range(200)]
     assert np.mean(found) > 0.9
 
 
-def test_vectorised_ranks_are_those_of_the_function():
+def test_vectorised_ranks_are_those_of_the_function() -> None:
     values = np.round(np.random.default_rng(5).normal(size=(200, 8)), 1)
     assert [permutation_test(row[0], row[1:]).rank for row in values] == list(ranks_of_rows(values))
 
 
-def test_nineteen_permutations_reach_five_percent_but_never_less():
+def test_nineteen_permutations_reach_five_percent_but_never_less() -> None:
     best = permutation_test(0.0, np.full(19, -1.0))
     assert best.rejects("0.05")
     assert not best.rejects("0.0499999")
@@ -78,12 +78,12 @@ def test_nineteen_permutations_reach_five_percent_but_never_less():
 
 
 @pytest.mark.parametrize(("m", "alpha"), [(19, "1/20"), (9, "0.1"), (19, 0.05), (9, 0.1), (99, 0.01), (32, "1/33")])
-def test_a_p_value_equal_to_the_level_rejects(m, alpha):
+def test_a_p_value_equal_to_the_level_rejects(m, alpha) -> None:
     assert permutation_test(1.0, np.zeros(m)).rejects(alpha)
     assert not permutation_test(0.0, [0.0, *np.full(m - 1, -1.0)]).rejects(alpha)
 
 
-def test_levels_are_read_as_written():
+def test_levels_are_read_as_written() -> None:
     assert as_level(0.05) == Fraction(1, 20)
     assert grid_p_at_most(0, 19, 0.05)
     for bad in (0, 1, -0.1, "x", float("nan"), True):
@@ -91,7 +91,7 @@ def test_levels_are_read_as_written():
             as_level(bad)
 
 
-def test_ties_count_against_contamination_and_the_range_is_reported():
+def test_ties_count_against_contamination_and_the_range_is_reported() -> None:
     test = permutation_test(-1.0, [-1.0, -1.0 - 1e-13, -2.0, -0.5])
     assert (test.greater, test.exceedances) == (1, 3)
     assert test.p_range == (2 / 5, 4 / 5)
@@ -99,14 +99,14 @@ def test_ties_count_against_contamination_and_the_range_is_reported():
     assert drawn == {Fraction(2, 5), Fraction(3, 5), Fraction(4, 5)}
 
 
-def test_random_tie_breaking_keeps_the_level_on_coarse_values():
+def test_random_tie_breaking_keeps_the_level_on_coarse_values() -> None:
     rng = np.random.default_rng(8)
     values = rng.integers(0, 3, size=(6000, 10))
     p = [float(randomised_p(permutation_test(row[0], row[1:]), rng)) for row in values]
     assert abs(np.mean(np.array(p) <= 0.1) - 0.1) < 4 * np.sqrt(0.09 / 6000)
 
 
-def test_identical_values_give_no_evidence():
+def test_identical_values_give_no_evidence() -> None:
     test = permutation_test(-3.0, [-3.0] * 19)
     assert test.p_value == 1.0
     assert test.z_score is None
@@ -124,12 +124,12 @@ def test_identical_values_give_no_evidence():
         ([1.0, 2.0], [1.0], "one number"),
     ],
 )
-def test_bad_input_is_refused_in_clear_words(canonical, shuffled, words):
+def test_bad_input_is_refused_in_clear_words(canonical, shuffled, words) -> None:
     with pytest.raises(ValueError, match=words):
         permutation_test(canonical, shuffled)
 
 
-def test_a_negative_tolerance_is_refused():
+def test_a_negative_tolerance_is_refused() -> None:
     with pytest.raises(ValueError, match="tolerance"):
         permutation_test(1.0, [1.0], tolerance=-1.0)
 
@@ -138,7 +138,7 @@ def test_a_negative_tolerance_is_refused():
     st.floats(allow_nan=True, allow_infinity=True),
     st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=12),
 )
-def test_any_input_gives_a_p_value_or_an_error(canonical, shuffled):
+def test_any_input_gives_a_p_value_or_an_error(canonical, shuffled) -> None:
     try:
         test = permutation_test(canonical, shuffled)
     except ValueError:

@@ -30,7 +30,7 @@ def gsm8k(shared):
     return [json.loads(line)["question"] for line in lines]
 
 
-def test_the_combined_check_keeps_its_level_under_random_orders():
+def test_the_combined_check_keeps_its_level_under_random_orders() -> None:
     rng = np.random.default_rng(0)
     texts = invented(rng, 24)
     p = []
@@ -43,7 +43,7 @@ def test_the_combined_check_keeps_its_level_under_random_orders():
 
 
 @pytest.mark.parametrize("order", ["topic", "length", "near-duplicates", "label"])
-def test_sorted_files_fail_the_check(order):
+def test_sorted_files_fail_the_check(order) -> None:
     rng = np.random.default_rng(1)
     topics = np.sort(rng.integers(0, 8, 120))
     texts = invented(rng, 120, topics)
@@ -70,7 +70,7 @@ def test_sorted_files_fail_the_check(order):
         ("{letters} {text}", {"alphabet"}),
     ],
 )
-def test_numbered_dated_and_alphabetical_files_fail_though_no_neighbours_share_a_word(form, telling):
+def test_numbered_dated_and_alphabetical_files_fail_though_no_neighbours_share_a_word(form, telling) -> None:
     """Any model expects 18 after 17: without training on the file it finds such an order likely."""
     texts = [
         form.format(k=k + 1, back=120 - k, year=1800 + k, letters=f"{chr(97 + k // 12)}{chr(97 + k % 12)}", text=text)
@@ -84,20 +84,20 @@ def test_numbered_dated_and_alphabetical_files_fail_though_no_neighbours_share_a
     assert not check_order(shuffled, shards, n_permutations=199).fails()
 
 
-def test_numbers_of_any_length_have_an_order():
+def test_numbers_of_any_length_have_an_order() -> None:
     texts = ["9" * 5000, "no number", "0", "007", "08", "1" + "0" * 400]
     statistics = check_order(texts, whole(texts), n_permutations=20).statistics
     assert all(np.isfinite(item.value) for item in statistics)
 
 
-def test_the_same_file_shuffled_passes():
+def test_the_same_file_shuffled_passes() -> None:
     rng = np.random.default_rng(2)
     texts = invented(rng, 120, np.sort(rng.integers(0, 8, 120)))
     shuffled = [texts[i] for i in rng.permutation(120)]
     assert not check_order(shuffled, make_shards([len(text) for text in shuffled]), n_permutations=199).fails()
 
 
-def test_a_window_group_asks_about_its_own_windows_only():
+def test_a_window_group_asks_about_its_own_windows_only() -> None:
     """Topics in blocks of exactly six: within a block any order is as good as another."""
     rng = np.random.default_rng(3)
     texts = invented(rng, 120, np.repeat(np.arange(20), 6))
@@ -106,7 +106,7 @@ def test_a_window_group_asks_about_its_own_windows_only():
     assert not check_order(texts, shards, group=PermutationGroup(6), n_permutations=199).fails()
 
 
-def test_the_real_grade_school_file_passes_and_fails_once_sorted(shared):
+def test_the_real_grade_school_file_passes_and_fails_once_sorted(shared) -> None:
     texts = gsm8k(shared)
     shards = make_shards([len(text) for text in texts])
     check = check_order(texts, shards, n_permutations=199)
@@ -116,7 +116,7 @@ def test_the_real_grade_school_file_passes_and_fails_once_sorted(shared):
     assert check_order(by_topic, shards, n_permutations=199).fails()
 
 
-def test_a_p_value_on_the_gate_fails():
+def test_a_p_value_on_the_gate_fails() -> None:
     rng = np.random.default_rng(4)
     texts = sorted(invented(rng, 60), key=len)
     check = check_order(texts, whole(texts), n_permutations=99)
@@ -125,14 +125,14 @@ def test_a_p_value_on_the_gate_fails():
     assert not check.fails("0.0099")
 
 
-def test_the_check_is_reproducible_and_its_seed_matters_little():
+def test_the_check_is_reproducible_and_its_seed_matters_little() -> None:
     rng = np.random.default_rng(5)
     texts = invented(rng, 60)
     first, again = (check_order(texts, whole(texts), n_permutations=99, seed=1) for _ in range(2))
     assert first == again
 
 
-def test_odd_texts_do_not_break_it():
+def test_odd_texts_do_not_break_it() -> None:
     texts = ["", "...", "same", "same", "同じ 言葉", "same"]
     check = check_order(texts, whole(texts), labels=[1, 1, None, 2, 2, 2], n_permutations=50)
     assert 0 < check.p_value <= 1
@@ -151,6 +151,6 @@ def test_odd_texts_do_not_break_it():
         ([Shard(0, 0, 3)], {"n_permutations": 0}, "permutations"),
     ],
 )
-def test_bad_input_is_refused(shards, more, words):
+def test_bad_input_is_refused(shards, more, words) -> None:
     with pytest.raises(ValueError, match=words):
         check_order(["a", "b", "c"], shards, **more)

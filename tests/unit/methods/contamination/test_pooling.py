@@ -69,7 +69,7 @@ def lattice_table(n_shards, m, kind):
         ),
     ],
 )
-def test_golden_ranks(ranks, m, chi2, chi2_p, fisher, lattice_score, lattice_p, rank_p):
+def test_golden_ranks(ranks, m, chi2, chi2_p, fisher, lattice_score, lattice_p, rank_p) -> None:
     sizes = [m] * len(ranks) if isinstance(m, int) else m
     published = fisher_chi2([rank / (size + 1) for rank, size in zip(ranks, sizes, strict=True)])
     assert published.statistic == pytest.approx(chi2, rel=1e-11)
@@ -84,7 +84,7 @@ def test_golden_ranks(ranks, m, chi2, chi2_p, fisher, lattice_score, lattice_p, 
     assert ranked.p_value == pytest.approx(float(Fraction(*rank_p)), rel=1e-12)
 
 
-def test_golden_floor_of_eight_shards():
+def test_golden_floor_of_eight_shards() -> None:
     floor = lattice_fisher([1] * 8, 19)
     assert exact_p(floor) == Fraction(1, 25600000000)
     assert floor.log_p == floor.log_floor == pytest.approx(-23.9658581884, abs=5e-11)
@@ -94,24 +94,24 @@ def test_golden_floor_of_eight_shards():
     assert chi2.p_value / floor.p_value == pytest.approx(1246390.55957, rel=1e-10)
 
 
-def test_golden_four_hundred_shards_do_not_underflow():
+def test_golden_four_hundred_shards_do_not_underflow() -> None:
     assert lattice_fisher([1] * 400, 99).log_p == pytest.approx(-1842.0680744, rel=1e-11)
     assert fisher_chi2([1 / 100] * 400).log_p == pytest.approx(-836.394356644, rel=1e-11)
     assert lattice_fisher([1] * 300, 19).log_p == pytest.approx(-300 * log(20), rel=1e-13)
 
 
-def test_a_tilted_tail_near_the_floor_is_exact():
+def test_a_tilted_tail_near_the_floor_is_exact() -> None:
     lattice = lattice_fisher([1] * 299 + [2], 19)
     assert exp(lattice.log_p - 300 * log(1 / 20)) == pytest.approx(301, rel=1e-10)
 
 
-def test_golden_raw_z_sum():
+def test_golden_raw_z_sum() -> None:
     shards = [uniform(row) for row in ([5, 1, 2, 3], [4, 6, 1, 2], [9, 3, 3, 1])]
     assert exact_tail(shards, 18) == Fraction(3, 64)
     assert exp(tail_log_p(shards, 18)) == pytest.approx(0.046875, rel=1e-13)
 
 
-def test_golden_default_z_sum():
+def test_golden_default_z_sum() -> None:
     assert z_scores(G10) == [(871, -461, 563, -973), (861, -689, 1033, -1205), (1277, -395, 255, -1138)]
     pooled = z_sum(G10)
     assert pooled.statistic == 3009
@@ -121,7 +121,7 @@ def test_golden_default_z_sum():
     assert not pooled.rejects("0.03124")
 
 
-def test_convolution_equals_full_enumeration_on_random_instances_with_ties():
+def test_convolution_equals_full_enumeration_on_random_instances_with_ties() -> None:
     rng = np.random.default_rng(11)
     for _ in range(150):
         shards = [uniform(rng.integers(-6, 7, rng.integers(2, 6))) for _ in range(rng.integers(1, 5))]
@@ -132,7 +132,7 @@ def test_convolution_equals_full_enumeration_on_random_instances_with_ties():
         assert exp(tail_log_p(shards, observed)) == pytest.approx(float(truth), rel=1e-12)
 
 
-def test_convolution_equals_long_integers_on_large_designs():
+def test_convolution_equals_long_integers_on_large_designs() -> None:
     rng = np.random.default_rng(12)
     for n_shards, m in ((16, 19), (30, 9)):
         values = rng.normal(size=(n_shards, m + 1))
@@ -142,14 +142,14 @@ def test_convolution_equals_long_integers_on_large_designs():
         assert pooled.log_p == pytest.approx(log(truth.numerator) - log(truth.denominator), abs=1e-12)
 
 
-def test_a_p_value_on_the_level_is_decided_in_integers():
+def test_a_p_value_on_the_level_is_decided_in_integers() -> None:
     shards = [uniform([0, 1])] * 3
     log_p = tail_log_p(shards, 3)
     assert tail_at_most(shards, 3, log_p + 1e-12, Fraction(1, 8))
     assert not tail_at_most(shards, 3, log_p - 1e-12, Fraction(1, 8) - Fraction(1, 10**12))
 
 
-def test_z_scores_do_not_depend_on_which_value_is_published():
+def test_z_scores_do_not_depend_on_which_value_is_published() -> None:
     rng = np.random.default_rng(13)
     shards = rng.normal(-300, 9, size=(5, 20))
     first = [sorted(row) for row in z_scores(shards)]
@@ -157,26 +157,26 @@ def test_z_scores_do_not_depend_on_which_value_is_published():
     assert first == turned
 
 
-def test_z_sum_of_one_shard_is_the_rank_test():
+def test_z_sum_of_one_shard_is_the_rank_test() -> None:
     rng = np.random.default_rng(14)
     for _ in range(50):
         row = rng.normal(size=20)
         assert exact_p(z_sum([row])) == permutation_test(row[0], row[1:]).p_fraction
 
 
-def test_z_sum_ignores_shift_and_common_scale():
+def test_z_sum_ignores_shift_and_common_scale() -> None:
     rng = np.random.default_rng(15)
     shards = rng.normal(size=(6, 10))
     assert z_sum(shards).statistic == pytest.approx(z_sum(7 * shards - 400).statistic, abs=1)
 
 
-def test_shards_that_do_not_vary_say_nothing():
+def test_shards_that_do_not_vary_say_nothing() -> None:
     assert z_sum([[-3.0] * 5, [-4.0] * 5]).p_value == 1.0
     alone = z_sum([[2.0, 1.0, 0.5, 0.1], [-4.0] * 4])
     assert exact_p(alone) == Fraction(1, 4)
 
 
-def test_token_weights_give_longer_shards_more_say():
+def test_token_weights_give_longer_shards_more_say() -> None:
     shards = [[2.0, 0.0, 0.1, -0.2], [-2.0, 0.0, 0.1, 0.2]]
     assert z_sum(shards, token_counts=[900, 100]).p_value < z_sum(shards).p_value
     with pytest.raises(ValueError, match="token count"):
@@ -185,7 +185,7 @@ def test_token_weights_give_longer_shards_more_say():
 
 @pytest.mark.parametrize(("n_shards", "m"), [(8, 19), (50, 19), (8, 99)])
 @pytest.mark.parametrize("kind", ["fisher", "rank_sum"])
-def test_pooled_level_holds_and_is_used_up(n_shards, m, kind):
+def test_pooled_level_holds_and_is_used_up(n_shards, m, kind) -> None:
     row, survival = lattice_table(n_shards, m, kind)
     ranks = np.random.default_rng(n_shards + m).integers(0, m + 1, size=(40_000, n_shards))
     p = survival[row[ranks].sum(axis=1)]
@@ -196,14 +196,14 @@ def test_pooled_level_holds_and_is_used_up(n_shards, m, kind):
         assert rate > (0.9 if kind == "rank_sum" else 0.98) * level - error
 
 
-def test_the_table_of_the_level_test_is_the_function():
+def test_the_table_of_the_level_test_is_the_function() -> None:
     row, survival = lattice_table(5, 9, "fisher")
     ranks = [3, 1, 8, 2, 5]
     assert survival[sum(row[r - 1] for r in ranks)] == pytest.approx(lattice_fisher(ranks, 9).p_value, rel=1e-12)
 
 
 @pytest.mark.parametrize("draw", ["normal", "left skew", "ties"])
-def test_z_sum_level_holds_over_twenty_thousand_replications(draw):
+def test_z_sum_level_holds_over_twenty_thousand_replications(draw) -> None:
     """2,000 null data sets, in each of which every one of 10 random choices of the published orders is judged."""
     rng = np.random.default_rng(21)
     n_shards, n = 6, 6
@@ -239,13 +239,13 @@ def survival_of(atoms):
     return lambda totals: np.minimum(1.0, tail[np.asarray(totals) - sum(low)])
 
 
-def test_the_lookup_of_the_level_test_is_the_function():
+def test_the_lookup_of_the_level_test_is_the_function() -> None:
     values = np.random.default_rng(22).normal(size=(6, 6))
     pooled = z_sum(values, scale=64)
     assert survival_of(pooled.atoms)([int(pooled.statistic)])[0] == pytest.approx(pooled.p_value, rel=1e-10)
 
 
-def test_level_of_whole_calls_with_nothing_reused():
+def test_level_of_whole_calls_with_nothing_reused() -> None:
     rng = np.random.default_rng(23)
     p = np.array([z_sum(rng.standard_t(3, size=(4, 6)), scale=128).p_value for _ in range(3000)])
     assert abs(np.mean(p <= 0.05) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 3000) + 0.003
@@ -268,7 +268,7 @@ def test_level_of_whole_calls_with_nothing_reused():
         (1, 99, 3.0, 1.0, 0.695),
     ],
 )
-def test_power_of_the_z_sum_is_at_least_that_of_the_specification(n_shards, m, effect, share, wanted):
+def test_power_of_the_z_sum_is_at_least_that_of_the_specification(n_shards, m, effect, share, wanted) -> None:
     """Level .01; the allowance is 3 standard errors of 200 runs, and half a point for rounding in the table."""
     rng = np.random.default_rng(24)
     found = []
@@ -279,7 +279,7 @@ def test_power_of_the_z_sum_is_at_least_that_of_the_specification(n_shards, m, e
     assert np.mean(found) >= wanted - 0.005 - 3 * np.sqrt(wanted * (1 - wanted) / 200)
 
 
-def test_lattice_fisher_recovers_the_power_that_chi_squared_loses():
+def test_lattice_fisher_recovers_the_power_that_chi_squared_loses() -> None:
     row, survival = lattice_table(8, 19, "fisher")
     rng = np.random.default_rng(25)
     values = rng.normal(size=(20_000, 8, 20))
@@ -291,14 +291,14 @@ def test_lattice_fisher_recovers_the_power_that_chi_squared_loses():
     assert chi2 < 0.2
 
 
-def test_eight_shards_none_significant_combine_to_significance():
+def test_eight_shards_none_significant_combine_to_significance() -> None:
     ranks = [2, 3, 2, 4, 2, 3, 2, 2]
     assert min(ranks) / 20 > 0.05
     assert lattice_fisher(ranks, 19).rejects("0.01")
     assert fisher_chi2([rank / 20 for rank in ranks]).rejects("0.01")
 
 
-def test_the_named_chi_squared_is_calibrated_on_continuous_p_values_and_agrees_with_truescore():
+def test_the_named_chi_squared_is_calibrated_on_continuous_p_values_and_agrees_with_truescore() -> None:
     truescore = pytest.importorskip("truescore.contamination")
     rng = np.random.default_rng(26)
     p = rng.uniform(size=(4000, 8))
@@ -310,14 +310,14 @@ def test_the_named_chi_squared_is_calibrated_on_continuous_p_values_and_agrees_w
         assert ours.p_value == pytest.approx(theirs.p_value, abs=1e-12)
 
 
-def test_chi_squared_on_the_grid_is_far_below_its_level():
+def test_chi_squared_on_the_grid_is_far_below_its_level() -> None:
     ranks = np.random.default_rng(27).integers(1, 21, size=(20_000, 50))
     p = stats.chi2.sf(-2 * np.log(ranks / 20).sum(axis=1), 100)
     assert np.mean(p <= 0.05) < 0.005
     assert p[0] == pytest.approx(fisher_chi2(ranks[0] / 20).p_value, rel=1e-9)
 
 
-def test_the_named_t_test_is_scipys_with_ddof_one_and_never_underflows():
+def test_the_named_t_test_is_scipys_with_ddof_one_and_never_underflows() -> None:
     shards = np.random.default_rng(28).normal(size=(8, 20))
     shards[:, 0] += 1.5
     differences = shards[:, 0] - shards[:, 1:].mean(axis=1)
@@ -333,7 +333,7 @@ def test_the_named_t_test_is_scipys_with_ddof_one_and_never_underflows():
     assert oren_t(-shards).p_value > 0.5
 
 
-def test_mixed_permutation_counts_are_pooled_to_the_same_span():
+def test_mixed_permutation_counts_are_pooled_to_the_same_span() -> None:
     assert rank_sum([1, 1], [1, 3]).p_value == pytest.approx(1 / 8)
     with pytest.raises(ValueError, match="coarser"):
         rank_sum([1] * 6, [96, 97, 100, 102, 106, 108])
@@ -351,12 +351,12 @@ def test_mixed_permutation_counts_are_pooled_to_the_same_span():
         ([0.5], [19, 19], "one number of permutations"),
     ],
 )
-def test_p_values_off_their_declared_grid_are_refused(p_values, m, words):
+def test_p_values_off_their_declared_grid_are_refused(p_values, m, words) -> None:
     with pytest.raises(ValueError, match=words):
         ranks_of(p_values, m)
 
 
-def test_ranks_come_back_from_p_values():
+def test_ranks_come_back_from_p_values() -> None:
     assert ranks_of([0.05, 1.0, 0.3], 19) == [1, 20, 6]
 
 
@@ -380,7 +380,7 @@ def test_ranks_come_back_from_p_values():
         lambda: Atoms((1,), (0,)),
     ],
 )
-def test_bad_pooling_input_is_an_error(call):
+def test_bad_pooling_input_is_an_error(call) -> None:
     with pytest.raises(ValueError):
         call()
 
@@ -392,7 +392,7 @@ def test_bad_pooling_input_is_an_error(call):
         max_size=4,
     )
 )
-def test_any_shards_give_a_p_value_or_an_error(shards):
+def test_any_shards_give_a_p_value_or_an_error(shards) -> None:
     try:
         pooled = z_sum(shards, scale=32)
     except ValueError:

@@ -32,7 +32,7 @@ def fractions(text):
     return [Fraction(part) for part in text.split()]
 
 
-def test_golden_besag_clifford_stops():
+def test_golden_besag_clifford_stops() -> None:
     def drawn(hits, total):
         return besag_clifford(0.0, [1.0 if k in hits else -1.0 for k in range(1, total + 1)], stop=3, most=19)
 
@@ -43,7 +43,7 @@ def test_golden_besag_clifford_stops():
     assert drawn(set(), 18).p_fraction is None
 
 
-def test_golden_besag_clifford_grid():
+def test_golden_besag_clifford_grid() -> None:
     grid = besag_clifford_grid(3, 19)
     assert [p for p, _ in grid] == fractions(
         "1/20 1/10 3/20 3/19 1/6 3/17 3/16 1/5 3/14 3/13 1/4 3/11 3/10 1/3 3/8 3/7 1/2 3/5 3/4 1"
@@ -56,7 +56,7 @@ def test_golden_besag_clifford_grid():
     assert float(expected_draws(10, 999)) == pytest.approx(55.56, abs=0.01)
 
 
-def test_golden_pooled_besag_clifford():
+def test_golden_pooled_besag_clifford() -> None:
     observed = fractions("3/7 1/20 3/20 3/12")
     atoms, scores = besag_clifford_atoms(3, 19)
     assert pool_atoms("x", [atoms] * 4, [scores[p] for p in observed]).p_value == pytest.approx(
@@ -67,7 +67,7 @@ def test_golden_pooled_besag_clifford():
     assert pooled.p_value == pytest.approx(0.0226892433263, rel=1e-10)
 
 
-def test_golden_looks():
+def test_golden_looks() -> None:
     weights = fractions("1/10 1/5 7/10")
     logs = [log(p) for p in (0.02, 0.004, 0.006)]
     after = [exp(combine_looks(logs[: looks + 1], weights)) for looks in range(3)]
@@ -75,7 +75,7 @@ def test_golden_looks():
     assert combine_looks([log(0.5)], weights) == 0.0
 
 
-def test_besag_clifford_is_exact_over_twenty_thousand_null_shards():
+def test_besag_clifford_is_exact_over_twenty_thousand_null_shards() -> None:
     rng = np.random.default_rng(1)
     p = np.array(
         [float(besag_clifford(v[0], v[1:], stop=3, most=19).p_fraction) for v in rng.normal(size=(20_000, 20))]
@@ -85,7 +85,7 @@ def test_besag_clifford_is_exact_over_twenty_thousand_null_shards():
         assert abs(np.mean(p <= level + 1e-12) - level) < 4.5 * np.sqrt(level * (1 - level) / len(p)) + 1e-12
 
 
-def test_pooled_besag_clifford_keeps_its_level():
+def test_pooled_besag_clifford_keeps_its_level() -> None:
     grid = besag_clifford_grid(3, 19)
     atoms, scores = besag_clifford_atoms(3, 19, scale=64)
     values = np.array([scores[p] for p, _ in grid])
@@ -101,7 +101,7 @@ def test_pooled_besag_clifford_keeps_its_level():
 @pytest.mark.parametrize(
     "shards", [([3.1, 2.2, 0.4, -1.0], [5.0, 1.5, 1.0, 0.2]), ([1.0, 1.0, 0.0, 0.0], [2.0, 1.0, 1.0, 0.0])]
 )
-def test_no_stopping_time_exceeds_the_level_by_full_enumeration(shards):
+def test_no_stopping_time_exceeds_the_level_by_full_enumeration(shards) -> None:
     """Every assignment of the values to published and shuffled is equally likely: count p-values over all of them."""
     p_values = [
         run_looks([list(first), list(second)], TWO_LOOKS, alpha="0.3").p_any
@@ -113,7 +113,7 @@ def test_no_stopping_time_exceeds_the_level_by_full_enumeration(shards):
 
 
 @pytest.mark.parametrize("draw", ["normal", "left skew"])
-def test_the_default_design_keeps_its_level_when_it_stops_early(draw):
+def test_the_default_design_keeps_its_level_when_it_stops_early(draw) -> None:
     rng = np.random.default_rng(3)
     rejected = []
     used = []
@@ -131,7 +131,7 @@ def test_the_default_design_keeps_its_level_when_it_stops_early(draw):
     ("total", "power", "orders"),
     [(0.0, 0.0, 4.3), (3.0, 0.696, 12.9), (4.0, 0.908, 8.4), (5.0, 0.988, 4.8), (7.0, 1.0, 2.1)],
 )
-def test_power_and_savings_of_the_default_design_are_those_of_the_specification(total, power, orders):
+def test_power_and_savings_of_the_default_design_are_those_of_the_specification(total, power, orders) -> None:
     """K = 16, level .01: within 3 points of the power of a fixed 19, at the orderings of the table."""
     rng = np.random.default_rng(4)
     early, fixed, used = [], [], []
@@ -147,14 +147,14 @@ def test_power_and_savings_of_the_default_design_are_those_of_the_specification(
     assert np.mean(used) < orders + 4 * np.std(used) / np.sqrt(200) + 0.1
 
 
-def test_a_strong_memory_stops_at_the_first_look():
+def test_a_strong_memory_stops_at_the_first_look() -> None:
     values = np.zeros((12, 3)) + np.array([9.0, 0.1, -0.1])
     result = run_looks(values)
     assert (result.decision, result.n_permutations, result.stopped_early) == ("rejected", 2, True)
     assert result.next_look is None
 
 
-def test_looks_ask_for_more_orders_until_decided():
+def test_looks_ask_for_more_orders_until_decided() -> None:
     rng = np.random.default_rng(6)
     values = rng.normal(size=(8, 20))
     values[:, 0] += 0.5
@@ -164,7 +164,7 @@ def test_looks_ask_for_more_orders_until_decided():
         assert second.next_look == 5
 
 
-def test_values_beyond_the_deciding_look_are_not_read():
+def test_values_beyond_the_deciding_look_are_not_read() -> None:
     rng = np.random.default_rng(7)
     values = rng.normal(size=(8, 20))
     result = run_looks(values)
@@ -173,14 +173,14 @@ def test_values_beyond_the_deciding_look_are_not_read():
     assert run_looks(again) == result
 
 
-def test_giving_up_is_reported_as_such():
+def test_giving_up_is_reported_as_such() -> None:
     values = np.zeros((8, 20)) + np.arange(20.0)
     result = run_looks(values)
     assert (result.decision, result.n_permutations) == ("futile", 2)
     assert result.p_any == 1.0
 
 
-def test_a_p_value_equal_to_the_share_of_the_level_rejects():
+def test_a_p_value_equal_to_the_share_of_the_level_rejects() -> None:
     """Two shards at their floor after one shuffled order: p = 1/4 = w * alpha."""
     design = LookDesign("one", (1,), (Fraction(1, 2),), ())
     result = run_looks([[1.0, 0.0], [1.0, 0.0]], design, alpha="1/2")
@@ -189,13 +189,13 @@ def test_a_p_value_equal_to_the_share_of_the_level_rejects():
     assert run_looks([[1.0, 0.0], [1.0, 0.0]], design, alpha="0.4999").decision == "finished"
 
 
-def test_few_shards_get_a_later_last_look():
+def test_few_shards_get_a_later_last_look() -> None:
     assert [design_for(k).looks for k in (2, 3, 4, 50)] == [(2, 5, 59), (2, 5, 29), (2, 5, 19), (2, 5, 19)]
     with pytest.raises(ValueError, match="two shards"):
         design_for(1)
 
 
-def test_designs_are_offered_by_name():
+def test_designs_are_offered_by_name() -> None:
     assert set(DESIGNS) == {"three looks", "economy", "fixed 19"}
     assert sum(ECONOMY.weights) == sum(THREE_LOOKS.weights) == 1
 
@@ -210,12 +210,12 @@ def test_designs_are_offered_by_name():
         ((0,), ("1",), ()),
     ],
 )
-def test_designs_that_make_no_sense_are_refused(looks, weights, futility):
+def test_designs_that_make_no_sense_are_refused(looks, weights, futility) -> None:
     with pytest.raises(ValueError):
         LookDesign("x", looks, tuple(Fraction(w) for w in weights), futility)
 
 
-def test_bad_input_is_refused():
+def test_bad_input_is_refused() -> None:
     for bad in ([], [[1.0, float("nan"), 2.0]]):
         with pytest.raises(ValueError):
             run_looks(bad)
@@ -225,7 +225,7 @@ def test_bad_input_is_refused():
         besag_clifford(0.0, [1.0, float("inf")])
 
 
-def test_e_values_have_mean_one_under_exchangeability():
+def test_e_values_have_mean_one_under_exchangeability() -> None:
     """S exceedances in t draws are uniform on 0..t when the published value is exchangeable."""
     for t in (1, 5, 19):
         for prior in (1.3, 2.0, 16.0):
@@ -234,7 +234,7 @@ def test_e_values_have_mean_one_under_exchangeability():
     assert exp(log_e_value(2, 10, 2.0)) == pytest.approx(2 * 9 / 12)
 
 
-def test_e_process_never_crosses_more_often_than_the_level():
+def test_e_process_never_crosses_more_often_than_the_level() -> None:
     rng = np.random.default_rng(9)
     crossed = 0
     for _ in range(400):
@@ -254,7 +254,7 @@ def test_e_process_never_crosses_more_often_than_the_level():
     st.lists(st.lists(st.floats(-1e5, 1e5), min_size=7, max_size=7), min_size=1, max_size=4),
     st.sampled_from(["0.05", "0.5", "0.001"]),
 )
-def test_any_shards_give_a_decision_and_a_valid_p(shards, alpha):
+def test_any_shards_give_a_decision_and_a_valid_p(shards, alpha) -> None:
     result = run_looks(shards, alpha=alpha)
     assert result.decision in ("continue", "rejected", "futile")
     assert 0 < result.p_any <= 1

@@ -7,7 +7,7 @@ from strandline.contamination.sequential import ECONOMY, THREE_LOOKS, design_for
 from strandline.contamination.simulation import ESTIMATORS, TRANSFORMERS, run_once, scenarios
 
 
-def test_scenarios_cover_nulls_effects_and_ten_seeds_of_each_transformer():
+def test_scenarios_cover_nulls_effects_and_ten_seeds_of_each_transformer() -> None:
     found = scenarios()
     assert len({(item.estimator, item.name) for item in found}) == len(found)
     trained = [item for item in found if item.name.startswith("transformer/")]
@@ -16,7 +16,7 @@ def test_scenarios_cover_nulls_effects_and_ten_seeds_of_each_transformer():
     assert all(item.has_truth != item.name.startswith("null/") for item in found if item not in trained)
 
 
-def test_every_untrained_scenario_runs_and_is_reproducible():
+def test_every_untrained_scenario_runs_and_is_reproducible() -> None:
     for item in scenarios():
         if item.estimator in ESTIMATORS and "k50" not in item.name:
             run = run_once(item.estimator, item.name, 5)
@@ -25,7 +25,7 @@ def test_every_untrained_scenario_runs_and_is_reproducible():
             assert run.truth is None
 
 
-def test_unknown_names_are_refused():
+def test_unknown_names_are_refused() -> None:
     with pytest.raises(ValueError, match="unknown estimator"):
         run_once("x", "null/normal/k8/m19", 0)
     with pytest.raises(ValueError, match="unknown scenario"):
@@ -36,7 +36,7 @@ def test_unknown_names_are_refused():
 @pytest.mark.parametrize(
     ("design", "n_shards"), [(THREE_LOOKS, 6), (ECONOMY, 2), (design_for(2), 2), (design_for(3), 3)]
 )
-def test_designs_that_stop_early_keep_their_level_over_twenty_thousand_replications(design, n_shards):
+def test_designs_that_stop_early_keep_their_level_over_twenty_thousand_replications(design, n_shards) -> None:
     """Every other data set is normal, every other one skewed to the left, where the published t-test fails."""
     rng = np.random.default_rng(31)
     size = (n_shards, design.looks[-1] + 1)
@@ -53,7 +53,7 @@ def test_designs_that_stop_early_keep_their_level_over_twenty_thousand_replicati
     ("mode", "copies", "word"),
     [("published", 4, "order_memorised"), ("shuffled", 4, "no_evidence"), ("absent", 0, "no_evidence")],
 )
-def test_a_trained_transformer_is_detected_only_where_it_saw_the_published_order(mode, copies, word):
+def test_a_trained_transformer_is_detected_only_where_it_saw_the_published_order(mode, copies, word) -> None:
     from strandline.contamination.planted import PlantedWorld, planted_scores
     from strandline.contamination.verdict import judge
 

@@ -22,7 +22,7 @@ def judged(shards, order_p=0.4, **more):
     return judge("m", "b", shards, order_p=order_p, **more)
 
 
-def test_a_memorised_order_is_called_so():
+def test_a_memorised_order_is_called_so() -> None:
     verdict = judged(scored(2.0))
     assert verdict.verdict == "order_memorised"
     assert verdict.p_value <= 0.05
@@ -30,7 +30,7 @@ def test_a_memorised_order_is_called_so():
     assert verdict.n_shards == 8
 
 
-def test_a_clean_model_gets_no_evidence_and_the_caution():
+def test_a_clean_model_gets_no_evidence_and_the_caution() -> None:
     verdict = judged(scored(-0.5))
     assert verdict.verdict == "no_evidence"
     assert "given up after 2 shuffled orders a shard, where this look alone has p = 0." in verdict.reason
@@ -39,7 +39,7 @@ def test_a_clean_model_gets_no_evidence_and_the_caution():
         assert part in text
 
 
-def test_a_failed_order_check_blocks_the_verdict_and_renames_the_p_value():
+def test_a_failed_order_check_blocks_the_verdict_and_renames_the_p_value() -> None:
     verdict = judged(scored(3.0), order_p=0.002)
     assert verdict.verdict == "order_not_exchangeable"
     assert "order preference, p" in verdict.summary()
@@ -48,13 +48,13 @@ def test_a_failed_order_check_blocks_the_verdict_and_renames_the_p_value():
     assert judged(scored(3.0), order_p=0.0101).verdict == "order_memorised"
 
 
-def test_no_verdict_before_the_order_check():
+def test_no_verdict_before_the_order_check() -> None:
     assert judged(scored(3.0), order_p=None).verdict == "inconclusive"
     with pytest.raises(ValueError, match="order check"):
         judged(scored(), order_p=0.0)
 
 
-def test_the_floor_is_read_as_a_budget():
+def test_the_floor_is_read_as_a_budget() -> None:
     shards = [ShardScores(k, (0.0, *(-1.0 - i for i in range(19)))) for k in range(4)]
     verdict = judged(shards, design=FIXED_19)
     assert verdict.at_floor
@@ -62,7 +62,7 @@ def test_the_floor_is_read_as_a_budget():
     assert "floor of the orders scored" in verdict.summary()
 
 
-def test_the_floor_of_an_early_stop_is_that_of_the_orders_scored():
+def test_the_floor_of_an_early_stop_is_that_of_the_orders_scored() -> None:
     """All eight published orders come first: the first look rejects at the smallest p that two orders can give."""
     shards = [ShardScores(k, (0.0, -1.0, -2.0)) for k in range(8)]
     verdict = judged(shards)
@@ -75,20 +75,20 @@ def test_the_floor_of_an_early_stop_is_that_of_the_orders_scored():
     assert not judged(shards).at_floor
 
 
-def test_a_p_value_of_one_is_at_no_floor():
+def test_a_p_value_of_one_is_at_no_floor() -> None:
     """Two shards cannot go below 1 at the first look: giving up there says nothing of a floor."""
     verdict = judged([ShardScores(k, (0.0, 1.0, 2.0)) for k in range(2)])
     assert (verdict.p_value, verdict.at_floor) == (1.0, False)
 
 
-def test_a_budget_that_cannot_reach_the_level_is_inconclusive():
+def test_a_budget_that_cannot_reach_the_level_is_inconclusive() -> None:
     one_look = LookDesign("one", (1,), (Fraction(1),), ())
     verdict = judged(scored(0.0, n_shards=2, m=1), alpha="0.01", design=one_look)
     assert verdict.verdict == "inconclusive"
     assert "cannot reach" in verdict.reason
 
 
-def test_unfinished_scoring_says_what_is_missing():
+def test_unfinished_scoring_says_what_is_missing() -> None:
     verdict = judged(scored(0.6, m=2, seed=5))
     if verdict.verdict == "inconclusive":
         assert "next look needs 5" in verdict.reason
@@ -97,7 +97,7 @@ def test_unfinished_scoring_says_what_is_missing():
     assert "next look needs 2" in short.reason
 
 
-def test_shards_with_values_that_are_not_finite_are_left_out_whole_and_named():
+def test_shards_with_values_that_are_not_finite_are_left_out_whole_and_named() -> None:
     shards = scored(2.0)
     shards[3] = ShardScores(3, (float("nan"), *shards[3].values[1:]))
     verdict = judged(shards)
@@ -110,7 +110,7 @@ def test_shards_with_values_that_are_not_finite_are_left_out_whole_and_named():
     assert judged([]).reason == "no shard has been scored"
 
 
-def test_a_verdict_inside_the_scoring_noise_is_fragile():
+def test_a_verdict_inside_the_scoring_noise_is_fragile() -> None:
     base = np.tile([0.0, -0.02, -0.03, -0.5], (6, 1)).tolist()
     shards = [ShardScores(k, tuple(row)) for k, row in enumerate(base)]
     design = LookDesign("one", (3,), (Fraction(1),), ())
@@ -120,7 +120,7 @@ def test_a_verdict_inside_the_scoring_noise_is_fragile():
         judged(shards, sentinel_difference=float("nan"))
 
 
-def test_one_shard_is_tested_by_drawing_until_ten_exceedances():
+def test_one_shard_is_tested_by_drawing_until_ten_exceedances() -> None:
     rng = np.random.default_rng(3)
     clean = judged([ShardScores(0, (0.0, *rng.normal(size=200)))])
     assert clean.method == "Besag-Clifford"
@@ -136,7 +136,7 @@ def test_one_shard_is_tested_by_drawing_until_ten_exceedances():
         judged([ShardScores(0, (9.0,))])
 
 
-def test_too_few_examples_to_reach_the_level_are_inconclusive():
+def test_too_few_examples_to_reach_the_level_are_inconclusive() -> None:
     alone = [ShardScores(0, (0.0, *[0.0, -1.0] * 20))]
     assert judged(alone).verdict == "no_evidence"
     few = judged([replace(shard, n_orders=2) for shard in alone])
@@ -149,18 +149,18 @@ def test_too_few_examples_to_reach_the_level_are_inconclusive():
     assert impossible.resolution <= impossible.p_value
 
 
-def test_identical_examples_are_inconclusive_because_no_order_can_reach_the_level():
+def test_identical_examples_are_inconclusive_because_no_order_can_reach_the_level() -> None:
     verdict = judged([ShardScores(k, (-5.0,) * 20) for k in range(8)])
     assert (verdict.verdict, verdict.p_value, verdict.resolution) == ("inconclusive", 1.0, 1.0)
     assert verdict.needed_effect is None
 
 
-def test_verdicts_keep_their_level_after_early_stops():
+def test_verdicts_keep_their_level_after_early_stops() -> None:
     found = [judged(scored(seed=seed)).verdict == "order_memorised" for seed in range(500)]
     assert np.mean(found) < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 500)
 
 
-def test_comparisons_are_the_named_statistics():
+def test_comparisons_are_the_named_statistics() -> None:
     names = [pooled.method for pooled in comparisons(scored(1.0), 19)]
     assert names == ["lattice_fisher", "rank_sum", "fisher_chi2", "oren_t"]
     assert [pooled.method for pooled in comparisons(scored(n_shards=1), 19)] == names[:3]
@@ -279,7 +279,7 @@ def test_a_verdict_says_what_effect_it_would_have_found() -> None:
     assert judged([ShardScores(0, (0.0, *[1.0] * 10))]).needed_effect == needed_effect(999, "0.05")
 
 
-def test_the_picture_shows_every_shard_that_varies():
+def test_the_picture_shows_every_shard_that_varies() -> None:
     shards = [*scored(1.5), ShardScores(8, (-5.0,) * 20), ShardScores(9, (float("nan"),) * 20)]
     figure = published_among_shuffled(judged(shards), shards)
     (axes,) = figure.axes
@@ -288,7 +288,7 @@ def test_the_picture_shows_every_shard_that_varies():
     assert published_among_shuffled(judged([]), []).axes
 
 
-def test_the_picture_shows_log_likelihoods_as_scored_and_not_multiples_of_a_spread_of_two():
+def test_the_picture_shows_log_likelihoods_as_scored_and_not_multiples_of_a_spread_of_two() -> None:
     shards = [ShardScores(k, (10.0, 0.0, 0.002)) for k in range(3)]
     (axes,) = published_among_shuffled(judged(shards), shards).axes
     drawn = [float(x) for line in axes.lines[1:] for x in line.get_xdata()]
