@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from resources.spans.sources import known_options
+from resources.spans.sources import known_kinds
 from resources.spans.topic_lists import read_topics
 from strandline.corpus.settings import corpora_of
 from strandline.models.spec import ModelsFileError, parse_models
@@ -73,7 +73,7 @@ def refusals(document: Any, read: Callable[[Any], object]) -> int:
 def test_any_value_anywhere_in_the_span_settings_is_taken_or_refused_in_one_line(root: Path) -> None:
     document = everything_on((root / "data/spans.yaml").read_text())
     document["spans"][0]["topics"] = document["spans"][0]["topics"][:2]
-    assert refusals(document, lambda d: spans_of(d, known_options(), read_topics, NOW)) > 200
+    assert refusals(document, lambda d: spans_of(d, known_kinds(), read_topics, NOW)) > 200
 
 
 def test_any_value_anywhere_in_the_corpus_settings_is_taken_or_refused_in_one_line(root: Path) -> None:
@@ -107,7 +107,7 @@ def test_any_value_anywhere_in_the_references_is_taken_or_refused_in_one_line(tm
 )
 def test_a_slip_in_a_span_never_passes_without_a_word(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        spans_of({"spans": [SPAN["spans"][0] | changes]}, known_options(), read_topics, NOW)
+        spans_of({"spans": [SPAN["spans"][0] | changes]}, known_kinds(), read_topics, NOW)
 
 
 @pytest.mark.parametrize(
