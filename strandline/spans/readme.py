@@ -195,7 +195,7 @@ def clean(readme: str) -> str:
     text = _without_rst_images(BADGE.sub("", text))
     for pattern in (LINK_TARGET, RST_SUBSTITUTIONS, INLINE_TAG):
         text = pattern.sub("", text)
-    text = BLOCK_TAGS.sub(_line_end, text)
+    text = BLOCK_TAGS.sub(_blank, text)
     lines = (line.rstrip() for line in text.split("\n"))
     return BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
 
@@ -223,10 +223,13 @@ def _without_rst_images(text: str) -> str:
     return "".join(kept) + text[place:]
 
 
-def _line_end(tags: re.Match[str]) -> str:
-    """What stays of tags that end a line: an end of line where words stand on both sides of them, else nothing."""
+def _blank(tags: re.Match[str]) -> str:
+    """What stays of tags that end a line: a blank where words stand on both sides of them, else nothing.
+
+    An end of line would break the row of a table.
+    """
     before, after = tags.string[max(0, tags.start() - 1) : tags.start()], tags.string[tags.end() : tags.end() + 1]
-    return "\n" if before.strip() and after.strip() else ""
+    return " " if before.strip() and after.strip() else ""
 
 
 def names_another_file(readme: str) -> bool:
