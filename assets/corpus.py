@@ -4,7 +4,9 @@ A partition is a corpus of `data/corpora.yaml`. Indexes, matches and profiles ar
 costs only itself and a second run nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import dagster as dg
 import polars as pl
@@ -15,9 +17,10 @@ from assets.tables import materialized, table_multi_asset
 from resources.compute.tasks import Compute
 from resources.configured import ComputeResource, CorpusListResource, WarehouseResource
 from resources.corpus import rows
-from resources.corpus.mining import CorpusTexts, index_corpus, match_corpus, profile_corpus
-from resources.corpus.shards import Shard, read_shard, shards
+from resources.corpus.mining import MATCHING_VERSION, CorpusTexts, index_corpus, match_corpus, profile_corpus
+from resources.corpus.shards import READER_VERSION, Shard, read_shard, shards
 from resources.corpus.topics import ResourceTopics
+from resources.warehouse.frames import Rows
 from resources.warehouse.store import Replace, Warehouse
 from strandline.corpus import Document
 from strandline.corpus.dedup_audit import Side, audit
@@ -32,7 +35,11 @@ DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
 
 
 @table_multi_asset(
-    READ, reads=["corpora_yaml", "corpus_files"], partitions_def=corpora, code_version="1", kinds={"tantivy"}
+    READ,
+    reads=["corpora_yaml", "corpus_files"],
+    partitions_def=corpora,
+    code_version=f"read-{READER_VERSION}",
+    kinds={"tantivy"},
 )
 def index_shards(
     context: dg.AssetExecutionContext,
@@ -43,12 +50,13 @@ def index_shards(
     """Read and index the shards that are not indexed yet; what cannot be read is a row with its place."""
     spec = corpus_list.find(name_of(context.partition_key))
     outcomes = index_corpus(shards(spec), str(corpus_list.cache()), compute.open())
-    frames = rows.shard_rows(spec.corpus, outcomes)
-    _replace(warehouse.open(), READ, spec, frames)
+    shard_rows, broken = rows.shard_rows(spec.corpus, outcomes)
+    _replace(warehouse.open(), READ, spec, (shard_rows, broken))
     failed = [f"{outcome.shard.location}: {outcome.reason}" for outcome in outcomes if outcome.report is None]
     n_broken = sum(outcome.report.n_broken for outcome in outcomes if outcome.report)
-    yield materialized(READ[0], shards=len(outcomes), documents=frames[0]["n_documents"].sum(), failed=failed)
-    yield materialized(READ[1], broken=n_broken, listed=frames[1].height)
+    n_documents = sum(sum(outcome.report.documents.values()) for outcome in outcomes if outcome.report)
+    yield materialized(READ[0], shards=len(outcomes), documents=n_documents, failed=failed)
+    yield materialized(READ[1], broken=n_broken, listed=len(broken))
 
 
 @table_multi_asset(
@@ -56,7 +64,7 @@ def index_shards(
     deps=["corpus.corpora", "spans.resources", "spans.revisions", "spans.texts"],
     reads=["corpora_yaml", "corpus_files"],
     partitions_def=corpora,
-    code_version="1",
+    code_version=f"match-{MATCHING_VERSION}",
     kinds={"rapidfuzz"},
 )
 def match_versions(
@@ -70,12 +78,14 @@ def match_versions(
     _require_documents(store, spec)
     cache, backend = str(corpus_list.cache()), compute.open()
     mined = [_versions(store, spec, cache, resource, backend) for resource in spec.resources]
-    frames = [pl.concat(parts) for parts in zip(*mined, strict=True)]
-    _replace(store, MATCHED, spec, frames)
-    matches, counts, truths = frames
-    yield materialized(MATCHED[0], hits=matches.height, copies=matches["weight"].sum())
-    yield materialized(MATCHED[1], rows=counts.height)
-    yield materialized(MATCHED[2], outcomes=dict(truths["outcome"].value_counts(sort=True).iter_rows()))
+    matches = pl.concat([each.matches for each in mined])
+    counts = [row for each in mined for row in each.counts]
+    truths = [row for each in mined for row in each.truths]
+    _replace(store, MATCHED, spec, (matches, counts, truths))
+    full = rows.topics_at_the_limit(matches, spec.mining.top)
+    yield materialized(MATCHED[0], hits=matches.height, copies=matches["weight"].sum(), topics_that_may_have_more=full)
+    yield materialized(MATCHED[1], rows=len(counts))
+    yield materialized(MATCHED[2], outcomes=dict(Counter(str(row["outcome"]) for row in truths).most_common()))
 
 
 @table_multi_asset(
@@ -97,9 +107,10 @@ def find_duplicate_pairs(
         pairs = duplicate_pairs(known, texts, spec.mining.near, spec.excluded_domains)
     mirrors = rows.mirror_pairs(rows.stored(store, "corpus.matches", spec.corpus), spec.excluded_domains)
     judged = audit(pairs, lambda name: _side(texts.document(name)), spec.excluded_domains, mirrors)
-    frames = (rows.pair_rows(spec.corpus, [*pairs, *mirrors]), rows.audit_rows(spec.corpus, spec.dedup_rule, judged))
-    _replace(store, DOUBLED, spec, frames)
-    yield materialized(DOUBLED[0], classes=dict(frames[0]["class"].value_counts(sort=True).iter_rows()))
+    found = [*pairs, *mirrors]
+    audited = rows.audit_rows(spec.corpus, spec.dedup_rule, judged)
+    _replace(store, DOUBLED, spec, (rows.pair_rows(spec.corpus, found), audited))
+    yield materialized(DOUBLED[0], classes=dict(Counter(pair.kind for pair in found).most_common()))
     yield materialized(DOUBLED[1], rows=len(judged), stated_rule=spec.dedup_rule)
 
 
@@ -109,10 +120,17 @@ def readable(store: Warehouse, spec: CorpusSpec) -> list[Shard]:
     return [shard for shard in shards(spec) if shard.key in known]
 
 
-def _versions(
-    store: Warehouse, spec: CorpusSpec, cache: str, resource: str, backend: Compute
-) -> Sequence[pl.DataFrame]:
+@dataclass(frozen=True)
+class Mined:
     """The rows of matches, counts and truth checks for one resource."""
+
+    matches: pl.DataFrame
+    counts: list[rows.Row]
+    truths: list[rows.Row]
+
+
+def _versions(store: Warehouse, spec: CorpusSpec, cache: str, resource: str, backend: Compute) -> Mined:
+    """Mine a corpus for one resource."""
     here = readable(store, spec)
     topics = ResourceTopics(store, resource, spec.reported.get(resource))
     hits = match_corpus(here, cache, topics, spec.mining, backend)
@@ -121,10 +139,10 @@ def _versions(
     ngrams = count_ngrams(topics, heads, spec.mining.ngram, spec.mining.hit_words)
     found = {(copy.topic, copy.document_id): copy.months for copy in copies}
     truths = compare_with_known(_known(spec, here), rows.in_force(topics), found)
-    return (
-        rows.match_rows(spec.corpus, resource, hits),
-        rows.count_rows(spec.corpus, topics, copies, ngrams, spec.mining.ngram),
-        rows.truth_rows(spec.corpus, resource, truths),
+    return Mined(
+        matches=rows.match_rows(spec.corpus, resource, hits),
+        counts=rows.count_rows(spec.corpus, topics, copies, ngrams, spec.mining.ngram),
+        truths=rows.truth_rows(spec.corpus, resource, truths),
     )
 
 
@@ -152,9 +170,9 @@ def _side(document: Document) -> Side:
     return Side(document.text, document.url)
 
 
-def _replace(store: Warehouse, tables: Sequence[str], spec: CorpusSpec, frames: Sequence[pl.DataFrame]) -> None:
+def _replace(store: Warehouse, tables: Sequence[str], spec: CorpusSpec, stored: Sequence[Rows]) -> None:
     here = {"corpus": spec.corpus}
-    store.write(*(Replace(table, frame, here) for table, frame in zip(tables, frames, strict=True)))
+    store.write(*(Replace(table, frame, here) for table, frame in zip(tables, stored, strict=True)))
 
 
 ASSETS = [index_shards, match_versions, find_duplicate_pairs, *corpus_why.ASSETS]

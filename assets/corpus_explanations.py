@@ -45,8 +45,8 @@ def explain_cutoffs(
         weighted += _reweightings(spec, topics, copies, groups)
     here = {"corpus": spec.corpus}
     store.write(
-        Replace(EXPLAINED[0], pl.DataFrame(explained, infer_schema_length=None), here),
-        Replace(EXPLAINED[1], pl.DataFrame(weighted, infer_schema_length=None), here),
+        Replace(EXPLAINED[0], explained, here),
+        Replace(EXPLAINED[1], weighted, here),
     )
     text = "\n\n".join(str(row["sentence"]) for row in explained)
     yield materialized(EXPLAINED[0], explanation=dg.MetadataValue.md(text), rows=len(explained))

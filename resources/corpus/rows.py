@@ -10,20 +10,24 @@ import polars as pl
 from resources.corpus.mining import ShardOutcome
 from resources.corpus.topics import ResourceTopics
 from resources.warehouse.store import Warehouse
+from strandline.corpus import EMPTY, FAILED, READ
 from strandline.corpus.dedup_audit import AuditRow
 from strandline.corpus.duplicates import DuplicatePair, clusters, in_domains
 from strandline.corpus.explanation import GapShares, ShiftTest
-from strandline.corpus.histograms import Copy, monthly_weights
+from strandline.corpus.histograms import BY_EDITS, BY_NGRAMS, Copy, monthly_weights
 from strandline.corpus.ngrams import NgramCount, normalisation
 from strandline.corpus.truth import TruthCheck
 
 EDIT_RULE = "Levenshtein over NFC characters"
+"""The rule of Algorithm 1 as stored beside each count."""
+
+Row = dict[str, object]
 
 
-def shard_rows(corpus: str, outcomes: Sequence[ShardOutcome]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def shard_rows(corpus: str, outcomes: Sequence[ShardOutcome]) -> tuple[list[Row], list[Row]]:
     """The rows of `corpus.corpora` and `corpus.broken_records`."""
-    shards = [row for outcome in outcomes for row in _shard_rows(outcome)]
-    broken = [
+    shards = [{"corpus": corpus, **row} for outcome in outcomes for row in _shard_rows(outcome)]
+    broken: list[Row] = [
         {
             "corpus": corpus,
             "location": record.location.file,
@@ -37,10 +41,7 @@ def shard_rows(corpus: str, outcomes: Sequence[ShardOutcome]) -> tuple[pl.DataFr
         if outcome.report is not None
         for record in outcome.report.broken
     ]
-    types = {"byte_offset": pl.Int64, "position": pl.Int64} | dict.fromkeys(
-        ("corpus", "location", "unit", "kind", "reason"), pl.String
-    )
-    return _frame([{"corpus": corpus, **row} for row in shards], _SHARD_TYPES), _frame(broken, types)
+    return shards, broken
 
 
 def match_rows(corpus: str, resource: str, hits: pl.DataFrame) -> pl.DataFrame:
@@ -54,41 +55,48 @@ def match_rows(corpus: str, resource: str, hits: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def topics_at_the_limit(matches: pl.DataFrame, top: int) -> int:
+    """Topics of which every hit that was looked at is a copy, so that there may be more copies than were counted."""
+    copies = matches.filter("is_match").group_by("resource", "topic").len()
+    return copies.filter(pl.col("len") >= top).height
+
+
 def count_rows(
     corpus: str, topics: ResourceTopics, copies: Sequence[Copy], ngrams: Sequence[NgramCount], size: int
-) -> pl.DataFrame:
+) -> list[Row]:
     """The rows of `corpus.version_counts` by both methods."""
-    edits = monthly_weights(copies, topics.months)
-    rows = [(name, month, "edit_distance", weight, EDIT_RULE) for (name, month), weight in edits.items()]
-    rows += [(each.subcorpus, each.month, "ngram", each.weight, normalisation(size)) for each in ngrams]
-    frame = pl.DataFrame(
-        rows,
-        schema={
-            "subcorpus": pl.String,
-            "month": pl.Date,
-            "method": pl.String,
-            "weight": pl.Float64,
-            "normalisation": pl.String,
-        },
-        orient="row",
-    )
-    return frame.with_columns(corpus=pl.lit(corpus), resource=pl.lit(topics.resource))
+    here = {"corpus": corpus, "resource": topics.resource}
+    by_edits = monthly_weights(copies, topics.months).items()
+    rows: list[Row] = [
+        {**here, "subcorpus": part, "month": month, "method": BY_EDITS, "weight": weight, "normalisation": EDIT_RULE}
+        for (part, month), weight in by_edits
+    ]
+    rule = normalisation(size)
+    for each in ngrams:
+        counted = {"subcorpus": each.subcorpus, "month": each.month, "weight": each.weight}
+        rows.append({**here, **counted, "method": BY_NGRAMS, "normalisation": rule})
+    return rows
 
 
-def pair_rows(corpus: str, pairs: Sequence[DuplicatePair]) -> pl.DataFrame:
+def pair_rows(corpus: str, pairs: Sequence[DuplicatePair]) -> list[Row]:
     """The rows of `corpus.duplicate_pairs`."""
-    rows = [
-        (corpus, pair.left_id, pair.right_id, pair.kind, pair.distance, pair.left_location, pair.right_location)
+    return [
+        {
+            "corpus": corpus,
+            "left_id": pair.left_id,
+            "right_id": pair.right_id,
+            "class": pair.kind,
+            "distance": pair.distance,
+            "left_location": pair.left_location,
+            "right_location": pair.right_location,
+        }
         for pair in pairs
     ]
-    names = ("corpus", "left_id", "right_id", "class", "distance", "left_location", "right_location")
-    types = dict.fromkeys(names, pl.String) | {"distance": pl.Float64}
-    return pl.DataFrame(rows, schema={name: types[name] for name in names}, orient="row")
 
 
-def audit_rows(corpus: str, stated: str | None, rows: Sequence[AuditRow]) -> pl.DataFrame:
+def audit_rows(corpus: str, stated: str | None, rows: Sequence[AuditRow]) -> list[Row]:
     """The rows of `corpus.dedup_audit`."""
-    found = [
+    return [
         {
             "corpus": corpus,
             "rule": row.rule,
@@ -103,12 +111,11 @@ def audit_rows(corpus: str, stated: str | None, rows: Sequence[AuditRow]) -> pl.
         }
         for row in rows
     ]
-    return _frame(found, _AUDIT_TYPES)
 
 
-def truth_rows(corpus: str, resource: str, checks: Sequence[TruthCheck]) -> pl.DataFrame:
+def truth_rows(corpus: str, resource: str, checks: Sequence[TruthCheck]) -> list[Row]:
     """The rows of `corpus.truth_checks`."""
-    rows = [
+    return [
         {
             "corpus": corpus,
             "resource": resource,
@@ -122,9 +129,6 @@ def truth_rows(corpus: str, resource: str, checks: Sequence[TruthCheck]) -> pl.D
         }
         for each in checks
     ]
-    names = ("corpus", "resource", "topic", "document_id", "revision", "outcome", "reason")
-    months = {"true_months": pl.List(pl.Date), "found_months": pl.List(pl.Date)}
-    return _frame(rows, dict.fromkeys(names, pl.String) | months)
 
 
 def explanation_row(
@@ -136,7 +140,7 @@ def explanation_row(
     shares: GapShares,
     test: ShiftTest | None,
     sentence: str,
-) -> dict[str, object]:
+) -> Row:
     """A row of `corpus.explanations`."""
     return {
         "corpus": corpus,
@@ -227,34 +231,8 @@ def stored(store: Warehouse, table: str, corpus: str) -> pl.DataFrame:
     return store.query(f"select * from {table} where corpus = ?", [corpus])
 
 
-_SHARD_TYPES = {
-    "corpus": pl.String,
-    "subcorpus": pl.String,
-    "location": pl.String,
-    "dump_month": pl.Date,
-    "is_crawl": pl.Boolean,
-    "n_documents": pl.Int64,
-    "n_broken": pl.Int64,
-    "n_bytes": pl.Int64,
-    "shard_key": pl.String,
-    "status": pl.String,
-    "reason": pl.String,
-}
-_AUDIT_TYPES = {
-    "corpus": pl.String,
-    "rule": pl.String,
-    "class": pl.String,
-    "is_stated": pl.Boolean,
-    "n_pairs": pl.Int32,
-    "n_caught": pl.Int32,
-    "n_missed": pl.Int32,
-    "mean_removed": pl.Float64,
-    "escaped_left": pl.String,
-    "escaped_right": pl.String,
-}
-
-
-def _shard_rows(outcome: ShardOutcome) -> list[dict[str, object]]:
+def _shard_rows(outcome: ShardOutcome) -> list[Row]:
+    """A row for each sub-corpus of a shard, or one that says why there is none."""
     shard, report = outcome.shard, outcome.report
     about = {
         "location": shard.location,
@@ -263,10 +241,10 @@ def _shard_rows(outcome: ShardOutcome) -> list[dict[str, object]]:
         "shard_key": shard.key,
     }
     if report is None:
-        return [{**about, "subcorpus": shard.subcorpus or "all", "status": "failed", "reason": outcome.reason}]
+        return [{**about, "subcorpus": shard.subcorpus or "all", "status": FAILED, "reason": outcome.reason}]
     documents = report.documents or {shard.subcorpus or "all": 0}
     largest = max(documents, key=lambda name: (documents[name], name))
-    status = "ok" if report.documents else "empty"
+    status = READ if report.documents else EMPTY
     reason = None if report.documents else f"the file holds no document that can be read ({report.n_broken} broken)"
     return [
         {
@@ -280,7 +258,3 @@ def _shard_rows(outcome: ShardOutcome) -> list[dict[str, object]]:
         }
         for name, count in documents.items()
     ]
-
-
-def _frame(rows: Sequence[Mapping[str, object]], types: Mapping[str, object]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema=dict(types))  # type: ignore[arg-type]

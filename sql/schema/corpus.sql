@@ -28,7 +28,7 @@ comment on column corpus.corpora.n_documents is 'documents read';
 comment on column corpus.corpora.n_broken is 'records of the file that could not be read; told on the row of its largest part';
 comment on column corpus.corpora.n_bytes is 'bytes of text';
 comment on column corpus.corpora.shard_key is 'name of what is derived from the file as it is now';
-comment on column corpus.corpora.status is 'ok, or a word for what stands in the way';
+comment on column corpus.corpora.status is 'ok, empty (no document in it could be read) or failed (it could not be reached)';
 comment on column corpus.corpora.reason is 'one plain sentence when the status is not ok';
 
 create table corpus.broken_records (
@@ -243,7 +243,7 @@ comment on column corpus.explanations.p_value is 'share of circular shifts at le
 comment on column corpus.explanations.lag_months is 'shift of the curve that agrees best; positive where its minimum comes later';
 comment on column corpus.explanations.n_months is 'months compared';
 comment on column corpus.explanations.sentence is 'the explanation in one sentence';
-comment on column corpus.explanations.status is 'ok, or a word for what stands in the way';
+comment on column corpus.explanations.status is 'ok, flat (the copies have no typical month) or missing (no copies)';
 comment on column corpus.explanations.reason is 'one plain sentence when the status is not ok';
 
 create table corpus.truth_checks (

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 
+SHARD_STATUSES = READ, EMPTY, FAILED = "ok", "empty", "failed"
+"""What can become of a shard, as stored in `corpus.corpora.status`: read, without a document, or not reached."""
+
 LONGEST_REASON = 300
 """Characters that a reason stays under: libraries quote whole records in theirs, and a table must be readable."""
 

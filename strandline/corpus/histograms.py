@@ -12,6 +12,9 @@ from datetime import date
 
 from strandline.numeric_input import real_number
 
+COUNT_METHODS = BY_EDITS, BY_NGRAMS = "edit_distance", "ngram"
+"""How copies are counted, as stored in `corpus.version_counts.method`: by Algorithm 1 and by Algorithm 2."""
+
 HEAVIEST = 1e12
 """The largest weight of a copy: far over every corpus, and far under where sums of them lose single copies."""
 

@@ -56,9 +56,9 @@ class NgramHasher:
     """Turns texts into arrays of n-gram hashes, the same in every process. Word hashes are kept between texts."""
 
     def __init__(self, size: int = SIZE) -> None:
-        self.size = whole_number(size, "the number of words of an n-gram", 1)
-        if self.size > LONGEST:
-            raise ValueError(f"an n-gram has at most {LONGEST} words, got {size}")
+        self.size = whole_number(size, "the number of words of an n-gram", 0)
+        if not 1 <= self.size <= LONGEST:
+            raise ValueError(f"n-grams of {size} words do not exist here; they have 1 to {LONGEST}")
         self._words: dict[str, int] = {}
         self._factors = np.array(
             [int.from_bytes(blake2b(bytes([place]), digest_size=8).digest(), "little") | 1 for place in range(size)],
@@ -86,12 +86,12 @@ class NgramHasher:
 
 
 def count_ngrams(
-    topics: Sequence[TopicVersions], hits: Iterable[tuple[str, str]], size: int = SIZE, hit_words: int = HIT_WORDS
+    topics: Iterable[TopicVersions], hits: Iterable[tuple[str, str]], size: int = SIZE, hit_words: int = HIT_WORDS
 ) -> list[NgramCount]:
     """Algorithm 2 over all hits.
 
     Args:
-        topics: the resource; every version's whole text is counted in each of its months.
+        topics: the resource, gone through more than once; every version's whole text is counted in each of its months.
         hits: (sub-corpus, text) of each retrieved document, of which the first `hit_words` words are read. A document
             retrieved for two topics is counted twice, as printed.
         size: words of an n-gram.
@@ -131,7 +131,7 @@ def _wanted(by_subcorpus: dict[str, list[Hashes]]) -> Hashes:
 
 
 def _discounted(
-    topics: Sequence[TopicVersions], months: Sequence[date], wanted: Hashes, hasher: NgramHasher
+    topics: Iterable[TopicVersions], months: Sequence[date], wanted: Hashes, hasher: NgramHasher
 ) -> NDArray[np.float64]:
     """Months × n-grams: each month's count less the count common to all months."""
     row = {month: place for place, month in enumerate(months)}

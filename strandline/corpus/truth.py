@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+OUTCOMES = ("right", "wrong", "unmatched", "outside", "unknown_topic")
+"""What can become of a known document, as stored in `corpus.truth_checks.outcome`."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
@@ -21,7 +24,7 @@ class KnownDocument:
 
 @dataclass(frozen=True, slots=True)
 class TruthCheck:
-    """The outcome for one known document: `right`, `wrong`, `unmatched`, `outside` or `unknown_topic`, and why."""
+    """The outcome for one known document, one of `OUTCOMES`, and why."""
 
     known: KnownDocument
     true_months: tuple[date, ...]
