@@ -20,6 +20,7 @@ from resources.perplexity.path_store import PathStore
 from resources.perplexity.scoring import Progress, pending, score_pending, scoring_of, spent
 
 LOG_SECONDS = 30.0
+"""Seconds between two lines of progress in the log: seldom enough to read, often enough to see that it goes on."""
 
 
 class ScoreConfig(dg.Config):

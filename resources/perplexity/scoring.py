@@ -65,6 +65,7 @@ from wanted
 anti join done using (text_sha256, max_tokens)
 order by max_tokens, topic, text_sha256
 """
+"""Texts without a score, with a topic that holds them and the topics whose newest version they are."""
 
 _KNOWN = """
 with near as (
@@ -85,6 +86,8 @@ where model = ? and dtype = ? and weights_digest = ? and scorer_version = ? and 
     and status = 'ok' and token_digest is not null
 group by token_digest
 """
+"""Scores of the texts that a task's topics come first for, by their token ids. Only those: they are stored together, so
+that a resumed run knows of none that an undisturbed one does not know."""
 
 _OTHER_WEIGHTS = """
 select distinct weights_digest, scorer_version

@@ -12,7 +12,11 @@ from strandline.perplexity.differences import Floats
 from strandline.perplexity.rows import edit_path
 
 CHARACTERS_PER_TOKEN = 16
+"""Characters read of a text for each token that is scored: more than words and marks take on the mean, so that every
+word of the scored span is there. A bound on memory, no estimate."""
+
 TOPICS_AT_ONCE = 50
+"""Topics whose texts are read together: a trade-off between memory and queries."""
 
 
 def versions(store: Warehouse, model: str, resource: str | None = None) -> pl.DataFrame:

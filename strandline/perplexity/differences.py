@@ -68,13 +68,19 @@ def centred_curve(panel: Floats) -> CentredCurve:
     return CentredCurve(values, curve, steps, variances, residuals, residuals * np.sqrt(share), changed)
 
 
-def check_panel(target: ArrayLike, reference: ArrayLike | None, min_topics: int, min_months: int) -> Floats:
+def check_panel(
+    target: ArrayLike, reference: ArrayLike | None, min_topics: int, min_months: int, *, least_months: int = 3
+) -> Floats:
     """The matrix of target minus reference (or the target alone) as floats.
+
+    Two topics and ``least_months`` months are needed whatever the minima say: with fewer there is no curve.
 
     Raises:
         ValueError: where a matrix is not two-dimensional, shapes differ, a value is missing or infinite, or there are
             too few topics or months. Months or topics with gaps are for the caller to leave out beforehand.
     """
+    min_topics = max(whole_number(min_topics, "min_topics", 0), 2)
+    min_months = max(whole_number(min_months, "min_months", 0), least_months)
     panel = real_array(target, "target scores")
     if panel.ndim != 2:
         raise ValueError(f"a panel is topics by months, got {panel.ndim} dimension(s)")

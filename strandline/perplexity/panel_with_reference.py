@@ -114,15 +114,12 @@ def panel_cutoff(
         ValueError: for missing or infinite values, unequal shapes, and too few topics, months or replicates.
     """
     whole_number(replicates, "replicates", 20)
-    fewest = max(whole_number(min_topics, "min_topics", 0), 2), max(whole_number(min_months, "min_months", 0), 3)
-    panel = centred_curve(check_panel(target, reference, *fewest))
+    panel = centred_curve(check_panel(target, reference, min_topics, min_months))
     shock = SHOCK_ALONE if reference is None else SHOCK
     curves = bootstrap_curves(panel, shock, seed, replicates)
     month = int(np.argmin(panel.curve))
     lowest = first_lowest(curves)
-    starts, ends = tie_blocks(panel.changed)
-    block = (int(starts[month]), int(ends[month]))
-    interval80, interval95 = (_interval(starts[lowest], ends[lowest], tails, block) for tails in (TAILS80, TAILS95))
+    block, interval80, interval95 = _intervals(panel, lowest, month)
     p_flat, p_range = flatness(panel, shock, seed, replicates)
     second = second_valley(panel.curve, curves, lowest, month)
     status = _status(panel.n_months, lowest, interval80, interval95, p_flat, p_range, second)
@@ -220,6 +217,16 @@ def widths_too_large(n_months: int, interval80: tuple[int, int], interval95: tup
     width80, width95 = (high - low + 1 for low, high in (interval80, interval95))
     too_wide80 = width80 > max(WIDEST80[0], n_months / WIDEST80[1])
     return too_wide80 or width95 > max(WIDEST95[0], n_months / WIDEST95[1])
+
+
+def _intervals(
+    panel: CentredCurve, lowest: Ints, month: int
+) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+    """The lowest month's tie block and the 80 % and 95 % intervals, which hold whole tie blocks."""
+    starts, ends = tie_blocks(panel.changed)
+    block = (int(starts[month]), int(ends[month]))
+    interval80, interval95 = (_interval(starts[lowest], ends[lowest], tails, block) for tails in (TAILS80, TAILS95))
+    return block, interval80, interval95
 
 
 def _interval(starts: Ints, ends: Ints, tails: tuple[float, float], block: tuple[int, int]) -> tuple[int, int]:

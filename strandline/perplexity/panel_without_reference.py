@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp
 
-from strandline.numeric_input import whole_number
 from strandline.perplexity.differences import CentredCurve, Floats, Ints, centred_curve, check_panel
 from strandline.perplexity.panel_with_reference import MIN_MONTHS, MIN_TOPICS, widths_too_large
 
@@ -83,8 +82,7 @@ def noref_cutoff(target: ArrayLike, *, min_topics: int = MIN_TOPICS, min_months:
     Raises:
         ValueError: for missing or infinite values and too few topics or months.
     """
-    fewest = max(whole_number(min_topics, "min_topics", 0), 2), max(whole_number(min_months, "min_months", 0), 6)
-    panel = centred_curve(check_panel(target, None, *fewest))
+    panel = centred_curve(check_panel(target, None, min_topics, min_months, least_months=6))
     positions, shapes = valley_steps(panel.n_months)
     weights = step_weights(panel)
     steps = _weight_centred(panel.steps, weights)

@@ -109,9 +109,7 @@ def rise_cutoff(series: ArrayLike, *, seed: int = 1, replicates: int = 999) -> R
     without = residual - directions[best[0]] * (directions[best[0]] @ residual)
     phi0, phi1 = _autocorrelation(residual, 2), _autocorrelation(without, 4)
     phi = max(phi1, (phi0 + phi1) / 2)
-    null = autoregressive_series(seed, replicates, months, phi0)
-    null_statistics, _ = _best_rise(null - null @ trend @ trend.T, directions)
-    p_flat = float((1 + np.count_nonzero(null_statistics >= statistic[0] - 1e-12)) / (replicates + 1))
+    p_flat = _p_flat(float(statistic[0]), trend, directions, autoregressive_series(seed, replicates, months, phi0))
     weights, heights, versus_curve = rise_weights(y, rises, phi)
     chances = np.exp(weights - logsumexp(weights))
     posterior = chances.reshape(len(positions), len(LENGTHS)).sum(axis=1)
@@ -196,6 +194,12 @@ def _best_rise(residuals: Floats, directions: Floats) -> tuple[Floats, Ints]:
     fits = np.maximum(residuals @ directions.T, 0.0)
     best = np.argmax(fits, axis=1)
     return fits[np.arange(len(fits)), best] ** 2 / np.sum(residuals**2, axis=1), best
+
+
+def _p_flat(statistic: float, trend: Floats, directions: Floats, null: Floats) -> float:
+    """The share of null series whose best rise explains as much, the observed one among them."""
+    statistics, _ = _best_rise(null - null @ trend @ trend.T, directions)
+    return float((1 + np.count_nonzero(statistics >= statistic - 1e-12)) / (len(null) + 1))
 
 
 def _autocorrelation(residual: Floats, parameters: int) -> float:

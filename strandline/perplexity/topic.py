@@ -12,6 +12,7 @@ Tested by tests/unit/methods/perplexity/test_topic.py: golden values, false disc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,9 +117,7 @@ def topic_cutoffs(
     Raises:
         ValueError: for unequal shapes, missing or infinite values, falling distances, and a level outside (0, 1).
     """
-    if not 0 < real_number(level, "level") < 1:
-        raise ValueError(f"level lies between 0 and 1, got {level}")
-    whole_number(replicates, "replicates", 19)
+    _check_settings(level, replicates)
     data = topic_steps(differences, distances)
     usable = (data.n_edits >= MIN_EDITS_LIKELIHOOD) & np.any(data.steps != 0, axis=1)
     fade, scale, evidence, fit = _best_fit(data, usable)
@@ -130,9 +129,7 @@ def topic_cutoffs(
     for topic in np.flatnonzero(tested):
         p_values[topic] = permutation_p_value(data, int(topic), fade, scale, weights, seed, replicates)
     q_values = adjusted_p_values(p_values)
-    posterior = evidence + np.log(fit.month_weights)
-    cumulative = np.cumsum(np.exp(posterior - logsumexp(posterior, axis=1, keepdims=True)), axis=1)
-    months, *ends = (_quantile(cumulative, tail) for tail in (0.5, 0.1, 0.9, 0.025, 0.975))
+    months, *ends = _posterior_quantiles(evidence + np.log(fit.month_weights), (0.5, 0.1, 0.9, 0.025, 0.975))
     return TopicCutoffs(
         status=tuple("too-few-edits" if np.isnan(q) else "found" if q <= level else "unresolved" for q in q_values),
         months=months,
@@ -254,6 +251,19 @@ def _best_fit(data: TopicSteps, usable: NDArray[np.bool_]) -> tuple[float, float
                 best = fade, scale, evidence, fit
     assert best is not None
     return best
+
+
+def _check_settings(level: float, replicates: int) -> None:
+    """Refuse a level outside (0, 1), and so few permutations that the smallest p-value is over .05."""
+    if not 0 < real_number(level, "level") < 1:
+        raise ValueError(f"level lies between 0 and 1, got {level}")
+    whole_number(replicates, "replicates", 19)
+
+
+def _posterior_quantiles(log_posterior: Floats, tails: Sequence[float]) -> list[Ints]:
+    """Each topic's month at each tail of its posterior."""
+    cumulative = np.cumsum(np.exp(log_posterior - logsumexp(log_posterior, axis=1, keepdims=True)), axis=1)
+    return [_quantile(cumulative, tail) for tail in tails]
 
 
 def _quantile(cumulative: Floats, tail: float) -> Ints:

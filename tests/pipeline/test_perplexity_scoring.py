@@ -176,6 +176,52 @@ def test_other_weights_under_the_same_name_are_scored_again(house, tmp_path):
     assert before.join(after, on="text_sha256").filter(pl.col("mean_nll") == pl.col("now")).is_empty()
 
 
+def test_another_context_is_another_way_of_scoring_and_never_stands_beside_the_old_one(house, tmp_path: Path) -> None:
+    listed = tmp_path / "models.yaml"
+    whole = listed.read_text()
+    store, lengths = house[0].open(), []
+    for text in (whole, whole + "    context_length: 12\n", whole + "    context_length: 9\n", whole):
+        listed.write_text(text)
+        assert materialize(house)["scored_now"].value == pending_all(store)
+        assert store.query("select count(distinct weights_digest) from perplexity.scores").item() == 1
+        lengths.append(store.query("select max(n_tokens) from perplexity.scores").item())
+    assert lengths == [17, 11, 8, 17]
+    assert materialize(house)["scored_now"].value == 0
+
+
+def test_scores_of_a_shorter_context_that_an_older_version_left_are_made_again(house) -> None:
+    materialize(house)
+    store = house[0].open()
+    rows = store.query("select * from perplexity.scores where status = 'ok' order by text_sha256")
+    cut = rows.head(2).with_columns(
+        is_context_limited=True, n_tokens=pl.lit(5, dtype=pl.Int32), mean_nll=9.0, perplexity=pl.lit(9.0).exp()
+    )
+    store.merge("perplexity.scores", cut)
+    assert materialize(house)["scored_now"].value == 2
+    again = store.query("select * from perplexity.scores where status = 'ok' order by text_sha256")
+    assert again["n_tokens"].to_list() == rows["n_tokens"].to_list()
+    assert again["mean_nll"].to_list() == pytest.approx(rows["mean_nll"].to_list(), abs=1e-4)
+
+
+def test_a_score_that_no_model_gives_is_a_row_with_its_reason_and_the_others_go_on(house, tmp_path: Path) -> None:
+    store = house[0].open()
+    scoring = local_scoring(house[1].find(NAME), cache=tmp_path / "cache")
+
+    class StandIns:
+        def run(self, worker, tasks):
+            for task, rows in LocalCompute(1).run(worker, tasks):
+                spoilt = next(row["text_sha256"] for row in rows if row["status"] == "ok")
+                yield task, [row | {"mean_nll": 9999.5} if row["text_sha256"] == spoilt else row for row in rows]
+
+    score_pending(store, scoring, StandIns())
+    counts = dict(store.query("select status, count(*) from perplexity.scores group by 1").iter_rows())
+    assert counts["impossible"] > 0
+    assert counts["ok"] > 0
+    reasons = store.query("select distinct reason from perplexity.scores where status = 'impossible'")["reason"]
+    assert reasons.to_list() == ["a mean of 1e+04 nats a token is no model's: over 50 is a stand-in"]
+    assert pending(store, scoring).is_empty()
+
+
 def test_other_weights_leave_gaps_and_no_mixture_where_scoring_is_cut_short(house, tmp_path):
     materialize(house)
     store = house[0].open()

@@ -38,9 +38,9 @@ def models(spec):
 
 
 @pytest.fixture(scope="module")
-def versions(shared):
+def versions(root):
     """Seven versions of each of four countries."""
-    path = shared / "data" / "factbook_monthly.jsonl.xz"
+    path = root / "tests" / "data" / "factbook.jsonl.xz"
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in islice(lines, 59 * 4)]
     by_topic = {}
