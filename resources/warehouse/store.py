@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from errno import EIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,6 +42,10 @@ _THREADS: dict[Path, threading.RLock] = {}
 
 class WarehouseError(RuntimeError):
     """The warehouse cannot be used; the message names the file, the cause and the command that mends it."""
+
+
+class DamagedFileError(WarehouseError):
+    """A DuckDB file of which a part cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -146,31 +151,42 @@ class Warehouse:
         as ``previous_copies``.
 
         Raises:
-            WarehouseError: the warehouse cannot be read whole, or the disk is full; what is published stays.
+            DamagedFileError: the warehouse cannot be read whole; what is published stays.
+            WarehouseError: the new copy cannot be written, as on a full disk; what is published stays.
         """
         self.published.parent.mkdir(parents=True, exist_ok=True)
-        self._sweep()
         snapshot, fresh = (self._scratch(kind) for kind in ("snapshot", "fresh"))
-        try:
-            with self._lock():
-                with self._open() as connection:
-                    connection.execute("checkpoint")
-                shutil.copyfile(self.path, snapshot)
-            _copy_every_row(snapshot, fresh)
-            _flush(fresh)
-            self._keep_previous()
-            os.replace(fresh, self.published)
-        except duckdb.Error as error:
-            raise WarehouseError(
-                f"{self.path} cannot be read whole: {str(error).splitlines()[0]}. Nothing was published; "
-                f"rebuild it from the last good copy with `{REBUILD}`"
-            ) from error
-        except OSError as error:
-            raise WarehouseError(f"{self.published} cannot be written: {error.strerror}; the old copy stays") from error
-        finally:
-            for file in (snapshot, fresh):
-                _remove(file)
+        with FileLock(self.published.with_name(f".{self.published.name}.lock")):
+            self._sweep()
+            try:
+                self._take(snapshot)
+                _copy_every_row(snapshot, fresh)
+                _flush(fresh)
+                self._keep_previous()
+                os.replace(fresh, self.published)
+            except DamagedFileError as error:
+                raise DamagedFileError(
+                    f"{self.path} cannot be read whole: {error}. Nothing was published; "
+                    f"rebuild it from the last good copy with `{REBUILD}`"
+                ) from error
+            except OSError as error:
+                raise WarehouseError(
+                    f"{self.published} cannot be written: {error.strerror or error}; the old copy stays"
+                ) from error
+            finally:
+                _remove_database(snapshot)
+                _remove_database(fresh)
         return self.published
+
+    def _take(self, snapshot: Path) -> None:
+        """Copy the file as it stands, which takes less time under the lock than to read every row."""
+        with self._lock():
+            with self._open() as connection:
+                try:
+                    connection.execute("checkpoint")
+                except duckdb.Error as error:
+                    raise DamagedFileError(str(error).splitlines()[0]) from error
+            shutil.copyfile(self.path, snapshot)
 
     @property
     def previous_copies(self) -> list[Path]:
@@ -182,30 +198,23 @@ class Warehouse:
         """Set the file aside and start from the newest published copy that can be read whole and fits the DDL.
 
         Returns where the old file is, and the copy from which the new one starts; None where none fits and the new
-        warehouse is empty.
+        warehouse is empty. OSError where the new file cannot be written; the old one then stays in its place.
         """
         aside = self.path.with_name(f"{self.path.name}.{datetime.now(UTC):%Y%m%dT%H%M%S}.aside")
+        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}.fresh")
         with self._lock():
-            _move(self.path, aside)
-            for copy in (self.published, *self.previous_copies):
-                if copy.exists() and self._starts_from(copy):
-                    return aside, copy
+            try:
+                copies = (copy for copy in (self.published, *self.previous_copies) if copy.exists())
+                start = next((copy for copy in copies if _starts_from(copy, fresh)), None)
+                _move(self.path, aside)
+                if start:
+                    _move(fresh, self.path)
+            finally:
+                _remove_database(fresh)
             self._current = False
             with self._open():
                 pass
-        return aside, None
-
-    def _starts_from(self, copy: Path) -> bool:
-        """Take every row of a published copy into a new file; False, and no file, where it is damaged or unfit."""
-        self._current = False
-        try:
-            _copy_every_row(copy, self.path)
-            with self._open():
-                return True
-        except (duckdb.Error, WarehouseError):
-            for ending in ("", ".wal"):
-                _remove(Path(f"{self.path}{ending}"))
-            return False
+        return aside, start
 
     def _keep_previous(self) -> None:
         """Move the published copies on by one place; the oldest goes."""
@@ -213,7 +222,7 @@ class Warehouse:
         for newer, older in reversed(list(pairwise(copies))):
             if newer.exists():
                 _remove(older)
-                os.link(newer, older) if newer == self.published else newer.rename(older)
+                _duplicate(newer, older) if newer == self.published else newer.rename(older)
 
     def _scratch(self, kind: str) -> Path:
         return self.published.with_name(f".{self.published.name}.{os.getpid()}.{kind}")
@@ -222,7 +231,7 @@ class Warehouse:
         """Remove what publishing runs left behind whose process is gone."""
         for file in self.published.parent.glob(f".{self.published.name}.*"):
             pid = file.name.removeprefix(f".{self.published.name}.").split(".")[0]
-            if not pid.isdigit() or not _is_alive(int(pid)):
+            if pid.isdigit() and not _is_alive(int(pid)):
                 _remove(file)
 
     @contextmanager
@@ -439,7 +448,9 @@ def _on_conflict(declared: Table, columns: Sequence[str]) -> str:
 def _copy_every_row(source: Path, target: Path) -> None:
     """Read every row of a DuckDB file and write it, with views, macros and comments, into a new one.
 
-    Raises duckdb.Error where a part of the source cannot be read.
+    Raises:
+        DamagedFileError: a part of the source cannot be read.
+        OSError: the target cannot be written, although the source is whole.
     """
     connection = duckdb.connect()
     try:
@@ -447,12 +458,60 @@ def _copy_every_row(source: Path, target: Path) -> None:
         connection.execute(f"attach '{_quoted(target)}' as target (storage_version '{READABLE_SINCE}')")
         connection.execute("copy from database source to target")
         connection.execute("detach target")
+    except duckdb.Error as error:
+        _require_whole(source)
+        raise OSError(EIO, str(error).splitlines()[0], str(target)) from error
     finally:
         connection.close()
 
 
+def _require_whole(path: Path) -> None:
+    """Read every value of a DuckDB file; DamagedFileError, with DuckDB's words, where that fails."""
+    connection = duckdb.connect()
+    try:
+        connection.execute(f"attach '{_quoted(path)}' as source (read_only)")
+        named = connection.execute(
+            "select schema_name, table_name from duckdb_tables() where database_name = 'source'"
+        ).fetchall()
+        for schema, name in named:
+            connection.execute(f'select bit_xor(hash(t)) from source."{schema}"."{name}" t').fetchall()
+    except duckdb.Error as error:
+        raise DamagedFileError(str(error).splitlines()[0]) from error
+    finally:
+        connection.close()
+
+
+def _starts_from(copy: Path, fresh: Path) -> bool:
+    """Take every row of a published copy into a new file; False, and no file, where it is damaged or unfit."""
+    try:
+        _copy_every_row(copy, fresh)
+        connection = _connect(fresh)
+        try:
+            _bring_up_to_date(connection, fresh)
+        finally:
+            connection.close()
+    except WarehouseError:
+        _remove_database(fresh)
+        return False
+    return True
+
+
 def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
+
+
+def _duplicate(path: Path, target: Path) -> None:
+    """A second name for a file, or a second file where the file system has no hard links."""
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copyfile(path, target)
+
+
+def _remove_database(path: Path) -> None:
+    """Remove a DuckDB file and its write-ahead log where they are there."""
+    _remove(path)
+    _remove(Path(f"{path}.wal"))
 
 
 def _remove(path: Path) -> None:

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from resources.warehouse.schema import MARTS_DIR, SCHEMA_DIR, tables
-from resources.warehouse.store import Merge, PublishedCopy, Replace, Warehouse, WarehouseError
+from resources.warehouse.store import DamagedFileError, Merge, PublishedCopy, Replace, Warehouse, WarehouseError
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -251,7 +251,7 @@ def test_a_reader_of_the_published_copy_neither_blocks_a_writer_nor_sees_half_a_
     assert reader.sql("select count(*) from perplexity.scores").fetchall() == [(10,)]
     reader.close()
     assert PublishedCopy(published).query("select count(*) as n from perplexity.scores").item() == 20
-    assert not list(published.parent.glob(".*"))
+    assert left_behind(store) == []
 
 
 def test_reading_before_anything_was_published_says_what_to_do(tmp_path: Path) -> None:
@@ -370,7 +370,79 @@ def test_a_damaged_warehouse_is_not_published_and_the_good_copy_stays(tmp_path: 
     with pytest.raises(WarehouseError, match=r"rebuild"):
         warehouse(tmp_path).publish()
     assert PublishedCopy(store.published).query(total).item() == good
-    assert [file.name for file in store.published.parent.iterdir() if file.name.startswith(".")] == []
+    assert left_behind(store) == []
+
+
+def left_behind(store: Warehouse) -> list[str]:
+    """Names of scratch files beside the published copy, the lock file aside."""
+    return [file.name for file in store.published.parent.glob(".*") if file.suffix != ".lock"]
+
+
+@pytest.fixture
+def no_copy_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB is asked for a format that it does not know, so that writing fails while every file can be read."""
+    monkeypatch.setattr("resources.warehouse.store.READABLE_SINCE", "no such format")
+
+
+def test_a_copy_that_cannot_be_written_is_not_taken_for_a_damaged_warehouse(
+    tmp_path: Path, no_copy_can_be_written: None
+) -> None:
+    store = warehouse(tmp_path)
+    store.merge("spans.texts", long_texts(10))
+    with pytest.raises(WarehouseError, match=r"cannot be written: .*the old copy stays") as caught:
+        store.publish()
+    assert not isinstance(caught.value, DamagedFileError)
+    assert left_behind(store) == []
+
+
+def test_a_rebuild_that_cannot_write_leaves_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = warehouse(tmp_path)
+    store.merge("spans.texts", long_texts(10))
+    store.publish()
+    monkeypatch.setattr("resources.warehouse.store.READABLE_SINCE", "no such format")
+    before = sorted(file.name for file in tmp_path.iterdir())
+    with pytest.raises(OSError, match="fresh"):
+        store.restore()
+    assert sorted(file.name for file in tmp_path.iterdir()) == before
+    assert store.query("select count(*) from spans.texts").item() == 10
+
+
+PUBLISH_OFTEN = """
+import sys
+from pathlib import Path
+from resources.warehouse.store import Warehouse
+folder = Path(sys.argv[1])
+for _ in range(5):
+    Warehouse(folder / "strandline.duckdb", folder / "published" / "strandline.duckdb").publish()
+"""
+
+
+@pytest.mark.slow
+def test_four_processes_publish_at_once_and_every_kept_copy_is_whole(tmp_path: Path) -> None:
+    store = warehouse(tmp_path)
+    store.merge("spans.texts", long_texts(100))
+    publishers = [python(PUBLISH_OFTEN, str(tmp_path)) for _ in range(4)]
+    for publisher in publishers:
+        _, err = publisher.communicate(timeout=120)
+        assert publisher.returncode == 0, err
+    for copy in (store.published, *store.previous_copies):
+        assert PublishedCopy(copy).query("select count(*) from spans.texts").item() == 100
+    assert left_behind(store) == []
+
+
+def test_where_there_are_no_hard_links_the_copy_before_is_kept_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("this file system has no hard links")
+
+    monkeypatch.setattr("os.link", refuse)
+    store = warehouse(tmp_path)
+    store.publish()
+    store.publish()
+    assert PublishedCopy(store.previous_copies[0]).query("select count(*) from spans.texts").item() == 0
 
 
 def test_the_copies_before_are_kept_and_a_rebuild_starts_from_the_newest_that_reads(tmp_path: Path) -> None:
