@@ -31,7 +31,7 @@ from strandline.probe.boundaries import ESTIMATORS, Estimator, date_run
 from strandline.probe.figures import probe_figure
 from strandline.probe.report import report
 from strandline.probe.runs import POLICIES, Settings
-from strandline.probe.session import Budget, Policy, Session, Spent, run_session
+from strandline.probe.session import Budget, Policy, Session, Spent, parameters_used, run_session
 
 Results = Iterator[dg.MaterializeResult[Any]]
 ASKED = ["probe.runs", "probe.rounds", "probe.answers"]
@@ -104,6 +104,7 @@ def _ask(
     budget: Budget,
 ) -> Session:
     """The session; the model is loaded, or its endpoint opened, when the first question is put."""
+    negotiated = parameters_used(recorder.rounds)
 
     def progress(done: StoredRound, used: Spent) -> None:
         context.log.info(
@@ -115,7 +116,7 @@ def _ask(
 
         @cache
         def asker() -> Asker:
-            return stack.enter_context(closing(asking.open(spec)))
+            return stack.enter_context(closing(asking.open(spec, negotiated)))
 
         def ask(questions: list[Question]) -> RoundReply:
             return asker().ask(questions)

@@ -18,7 +18,7 @@ from resources.compute.tasks import Compute, LocalCompute
 from resources.contamination.benchmark_files import load_benchmark
 from resources.contamination.order_scoring import OrderScorer
 from resources.contamination.scorers import scorer_of
-from resources.endpoints.chat import Patience
+from resources.endpoints.exchange import Patience
 from resources.models.weights import LanguageModels
 from resources.network.download_cache import DownloadCache
 from resources.network.http import Http, Limits
@@ -114,9 +114,15 @@ class AskingResource(dg.ConfigurableResource[Any]):
     longest_wait: float = Field(default=600.0, ge=0, description="Longest single wait, in seconds, that is granted.")
     timeout: float = Field(default=300.0, gt=0, description="Seconds without a byte before an attempt is given up.")
 
-    def open(self, spec: ModelSpec) -> Asker:
-        """The asker of that model; its key is read from the environment here and kept nowhere else."""
-        return open_asker(spec, Patience(self.attempts, self.first_wait, self.longest_wait, self.timeout))
+    loading: float = Field(default=900.0, ge=0, description="Seconds granted besides to a server that loads a model.")
+
+    def open(self, spec: ModelSpec, negotiated: Mapping[str, Any] | None = None) -> Asker:
+        """The asker of that model; its key is read from the environment here and kept nowhere else.
+
+        ``negotiated`` are the parameters that the run's last round was asked with.
+        """
+        patience = Patience(self.attempts, self.first_wait, self.longest_wait, self.timeout, self.loading)
+        return open_asker(spec, patience, negotiated)
 
 
 class SpanListResource(dg.ConfigurableResource[Any]):

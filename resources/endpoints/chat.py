@@ -1,58 +1,46 @@
 """One exchange with an OpenAI-compatible chat endpoint: negotiated, retried within bounds, and never telling the key.
 
-Here belong transport, retries and refusals. How a round is worded and read belongs to the probe, the asking of rounds
-to ``asking``.
+Here belong negotiation and the question whose fault a refusal is. Waiting belongs to ``exchange``, how a round is
+worded and read to the probe, the asking of rounds to ``asking``.
 """
 
 from __future__ import annotations
 
 import logging
-import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import httpx
 
 from resources.endpoints.chat_dialect import Dialect
-from resources.endpoints.chat_payload import Completion, UnreadableReplyError, error_text, parse_completion
+from resources.endpoints.chat_payload import DECLINED, Completion, UnreadableReplyError, error_text, parse_completion
+from resources.endpoints.exchange import (
+    AccessError,
+    Again,
+    Endpoint,
+    EndpointError,
+    Patience,
+    QuotaError,
+    UnknownRequestError,
+    is_outage,
+    refuses_prompt,
+)
 from resources.endpoints.keys import ApiKey
-from resources.network.http import TRANSIENT_STATUSES, retry_after_seconds
-from resources.network.wire import Routes
+
+__all__ = ["AccessError", "ChatClient", "EndpointError", "Exchange", "Patience", "QuotaError"]
 
 _LOG = logging.getLogger("strandline.chat")
-_USED_UP = re.compile(
-    r"insufficient_quota|billing_hard_limit|billing_not_active|out of credits|credit balance is too low|"
-    r"insufficient (?:balance|credits?|funds)|limit: ?0\b",
-    re.IGNORECASE,
+_PATH = "/chat/completions"
+_CONTROL = ({"role": "system", "content": "Answer in one word."}, {"role": "user", "content": "Reply YES."})
+"""What no model and no filter has a reason to refuse: where it is answered, the trouble was with the prompt."""
+_FAULTS_BEFORE_LOOSER = 3
+"""Answers of 500 in a row after which a weaker reply format is tried: two are often an outage of seconds."""
+_TOO_LONG = re.compile(
+    r"context (?:length|window|size)|too (?:long|large|many tokens)|maximum.{0,20}tokens", re.IGNORECASE
 )
-_MAY_BE_USED_UP = re.compile(r"exceeded your (?:current|monthly) (?:quota|spend|usage)", re.IGNORECASE)
-_COME_BACK = re.compile(r"(?:retry|try again) (?:in|after)", re.IGNORECASE)
-_SHOWN = 300
-
-
-class EndpointError(Exception):
-    """An exchange that failed for good; the message never holds the key."""
-
-
-class QuotaError(EndpointError):
-    """The account has nothing left to spend: asking again is no use until billing is settled."""
-
-
-class AccessError(EndpointError):
-    """The endpoint refuses us: no key, a wrong key, or no right to the model."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long an exchange is tried: attempts, and the longest single wait that a server may ask for, in seconds."""
-
-    attempts: int = 6
-    first_wait: float = 1.0
-    longest_wait: float = 600.0
-    timeout: float = 300.0
 
 
 @dataclass(frozen=True)
@@ -66,14 +54,31 @@ class Exchange:
     seconds: float
 
 
+@dataclass
+class _Talk:
+    """One exchange under way: what is asked, in which dialect so far, and whether that dialect is a guess."""
+
+    messages: Sequence[Mapping[str, str]]
+    n_questions: int
+    budget: int
+    dialect: Dialect
+    is_guess: bool = False
+    faults: int = 0
+
+    def body(self, model: str) -> dict[str, Any]:
+        """The request as it stands."""
+        return self.dialect.payload(model, self.messages, self.n_questions, self.budget)
+
+
 class ChatClient:
-    """Speaks to one endpoint about one model. What the endpoint refuses is learned once and kept.
+    """Speaks to one endpoint about one model. What the endpoint refuses is learned once it replies without it.
 
     Args:
-        base_url: the address before ``/chat/completions``.
+        base_url: the address before ``/chat/completions``, or one of those that ``addresses`` makes it from.
         model: the name under which the endpoint serves the model.
-        key: sent as a bearer token; None sends none.
+        key: sent as a bearer token, or in the header that the server names; None sends none.
         patience: bounds of retrying.
+        negotiated: parameters of an earlier round with this endpoint and model, so that nothing is negotiated twice.
         transport, sleep, clock: stand-ins for tests.
     """
 
@@ -84,17 +89,14 @@ class ChatClient:
         key: ApiKey | None = None,
         *,
         patience: Patience | None = None,
+        negotiated: Mapping[str, Any] | None = None,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.model, self.dialect = model, Dialect()
-        self._url = base_url.rstrip("/") + "/chat/completions"
-        self._key, self._patience, self._sleep, self._clock = key, patience or Patience(), sleep, clock
-        self._jitter = random.Random(0)
-        self._requests = 0
-        timeout = httpx.Timeout(self._patience.timeout, connect=20.0)
-        self._http = httpx.Client(transport=transport or Routes(), timeout=timeout, trust_env=False)
+        self.model, self.dialect = model, Dialect.from_record(negotiated or {})
+        self._endpoint = Endpoint(base_url, key, patience, transport, sleep, clock)
+        self._clock = clock
 
     def __enter__(self) -> ChatClient:
         return self
@@ -104,7 +106,7 @@ class ChatClient:
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._endpoint.close()
 
     def complete(self, messages: Sequence[Mapping[str, str]], n_questions: int, budget: int) -> Exchange:
         """Ask once and bring back what the model said.
@@ -114,89 +116,78 @@ class ChatClient:
             n_questions: how many questions they number, for the reply's schema.
             budget: the most tokens that the reply may have.
 
+        A prompt that a filter keeps from the model, or that alone is refused while others are answered, comes back as a
+        completion that was declined.
+
         Raises:
             QuotaError, AccessError: at once.
             EndpointError: any other refusal for good, or no completion within the patience.
         """
-        started, before = self._clock(), self._requests
-        for attempt in range(self._patience.attempts):
-            response = self._send_negotiated(messages, n_questions, budget)
-            outcome = self._outcome(response)
-            if isinstance(outcome, Completion):
-                sent = self.dialect.messages(messages)
-                taken = self._requests - before
-                return Exchange(outcome, sent, self.dialect.record(budget), taken, self._clock() - started)
-            if attempt + 1 < self._patience.attempts:
-                self._wait(attempt, response, outcome)
-        raise EndpointError(f"no completion in {self._patience.attempts} attempts; the last: {outcome}")
+        started, before = self._clock(), self._endpoint.requests
+        talk = _Talk(messages, n_questions, budget, self.dialect)
+        completion = self._endpoint.persist(lambda: self._attempt(talk))
+        if talk.dialect != self.dialect and not (talk.is_guess and self._answers_control(self.dialect, budget)):
+            self.dialect = talk.dialect
+        sent, record = talk.dialect.messages(messages), talk.dialect.record(budget)
+        return Exchange(completion, sent, record, self._endpoint.requests - before, self._clock() - started)
 
-    def _send_negotiated(
-        self, messages: Sequence[Mapping[str, str]], n_questions: int, budget: int
-    ) -> httpx.Response | httpx.RequestError:
+    def is_alive(self, budget: int = 2048) -> bool:
+        """Whether the model says anything at all when asked for one word: tells its silence from an outage."""
+        return self._answers_control(self.dialect, budget)
+
+    def _attempt(self, talk: _Talk) -> Completion | Again:
+        """One reply to this talk, its dialect changed as long as refusals say what to change."""
         while True:
-            response = self._send(self.dialect.payload(self.model, messages, n_questions, budget))
-            if isinstance(response, httpx.RequestError) or response.is_success:
+            response = self._endpoint.post(_PATH, talk.body(self.model))
+            if isinstance(response, Again):
                 return response
-            text = error_text(response.content)
-            changed = self.dialect.after_refusal(response.status_code, text, budget)
-            if changed is None:
-                return response
-            _LOG.info("the endpoint refused %s: %s", response.status_code, self._shown(text))
-            self.dialect = changed
+            if response.is_success:
+                return self._completion(response)
+            text, status = error_text(response.content), response.status_code
+            if refuses_prompt(status, text) and not talk.dialect.is_named(text):
+                return self._declined(text)
+            changed = talk.dialect.after_refusal(status, text, talk.budget)
+            if changed is None or (is_outage(text) and not talk.dialect.is_named(text)):
+                return self._lasting(talk, response, text)
+            _LOG.info("the endpoint refused %s: %s", status, self._endpoint.shown(text))
+            talk.is_guess = talk.is_guess or not talk.dialect.is_named(text)
+            talk.dialect = changed
 
-    def _send(self, body: Mapping[str, Any]) -> httpx.Response | httpx.RequestError:
-        self._requests += 1
-        headers = {"Authorization": self._key.header()} if self._key else {}
+    def _lasting(self, talk: _Talk, response: httpx.Response, text: str) -> Completion | Again:
+        """What a refusal that names nothing to change means: trouble that may pass, this prompt's, or the request's."""
         try:
-            return self._http.post(self._url, json=body, headers=headers)
-        except httpx.RequestError as error:
-            return error
+            again = self._endpoint.judged(response, self.model)
+        except UnknownRequestError:
+            is_about_all = response.status_code in (404, 405) or _TOO_LONG.search(text)
+            if is_about_all or not self._answers_control(self.dialect, talk.budget):
+                raise
+            talk.dialect, talk.is_guess = self.dialect, False
+            return self._declined(text)
+        talk.faults = talk.faults + 1 if response.status_code == 500 else 0
+        if talk.faults >= _FAULTS_BEFORE_LOOSER and talk.dialect.looser() != talk.dialect:
+            talk.dialect, talk.is_guess = talk.dialect.looser(), True
+        return again
 
-    def _outcome(self, response: httpx.Response | httpx.RequestError) -> Completion | str:
-        """The completion, or a sentence on what may pass by itself; raises for what will not."""
-        if isinstance(response, httpx.RequestError):
-            return f"the connection failed ({type(response).__name__})"
-        if response.is_success:
-            return self._completion(response)
-        text, status = error_text(response.content), response.status_code
-        told = f"{status} {self._shown(text)}".strip()
-        if status == 402 or (status in (403, 429) and _is_used_up(response, text)):
-            raise QuotaError(f"the account's quota is used up; see the provider's billing page ({told})")
-        if status in (401, 403):
-            raise AccessError(f"the endpoint refuses access to {self.model} ({told})")
-        if status not in TRANSIENT_STATUSES:
-            raise EndpointError(f"the endpoint refuses the request ({told})")
-        return f"the endpoint answered {told}"
+    def _answers_control(self, dialect: Dialect, budget: int) -> bool:
+        """Whether a word that nobody refuses is answered in this dialect, now and at the first attempt."""
+        response = self._endpoint.post(_PATH, dialect.payload(self.model, _CONTROL, 1, budget))
+        if isinstance(response, Again) or not response.is_success:
+            return False
+        completion = self._completion(response)
+        return isinstance(completion, Completion) and not completion.is_silent and not is_trouble(completion.content)
 
-    def _completion(self, response: httpx.Response) -> Completion | str:
-        content_type = response.headers.get("content-type", "")
-        body = response.content if self._key is None else self._key.redact(response.text).encode()
+    def _completion(self, response: httpx.Response) -> Completion | Again:
         try:
-            return parse_completion(content_type, body)
+            found = parse_completion(response.headers.get("content-type", ""), response.content)
         except UnreadableReplyError as error:
-            return str(error)
+            return Again(self._endpoint.shown(str(error)))
+        clean = {field.name: self._endpoint.redacted(getattr(found, field.name)) for field in fields(found)}
+        return replace(found, **clean)
 
-    def _wait(self, attempt: int, response: httpx.Response | httpx.RequestError, why: str) -> None:
-        asked = _asked_wait(response, self._clock()) if isinstance(response, httpx.Response) else 0.0
-        if asked > self._patience.longest_wait:
-            raise EndpointError(f"the endpoint asks to wait {asked:.0f} s, longer than we do ({why})")
-        own = min(self._patience.first_wait * 2**attempt, 60.0) * (1 + 0.25 * self._jitter.random())
-        _LOG.warning("%s; trying again in %.1f s", why, max(asked, own))
-        self._sleep(max(asked, own))
-
-    def _shown(self, text: str) -> str:
-        return (self._key.redact(text) if self._key else text)[:_SHOWN]
+    def _declined(self, text: str) -> Completion:
+        return Completion(None, finish_reason=DECLINED, refusal=self._endpoint.shown(text))
 
 
-def _is_used_up(response: httpx.Response, text: str) -> bool:
-    """Whether a refusal is about money. Some servers word their rate limits alike, but say when to come back."""
-    comes_back = "retry-after" in response.headers or _COME_BACK.search(text)
-    return bool(_USED_UP.search(text) or (_MAY_BE_USED_UP.search(text) and not comes_back))
-
-
-def _asked_wait(response: httpx.Response, now: float) -> float:
-    """Seconds that the server asks for, a lower bound; 0 where it asks for none."""
-    milliseconds = response.headers.get("retry-after-ms", "")
-    if milliseconds.isdigit():
-        return int(milliseconds) / 1000
-    return retry_after_seconds(response.headers.get("retry-after"), now) or 0.0
+def is_trouble(content: str | None) -> bool:
+    """Whether a reply's text is a gateway's word of an outage: short, and without any answer."""
+    return bool(content) and len(str(content)) < 300 and is_outage(str(content)) and "{" not in str(content)

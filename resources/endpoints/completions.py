@@ -8,31 +8,34 @@ be scored here; elsewhere the text is sent and the server's own tokens are count
 
 from __future__ import annotations
 
-import random
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
-from resources.endpoints.chat import AccessError, EndpointError, Patience
 from resources.endpoints.chat_payload import error_text
+from resources.endpoints.exchange import (
+    Again,
+    Endpoint,
+    Patience,
+    ServerFaultError,
+    UnknownRequestError,
+)
 from resources.endpoints.keys import ApiKey
 from resources.endpoints.prompt_logprobs import (
     SAME,
     Form,
-    NotFiniteError,
     Prompt,
     PromptLogprobs,
+    UnusableError,
     forms,
     largest_difference,
     parse,
     request_body,
 )
-from resources.network.http import TRANSIENT_STATUSES, retry_after_seconds
-from resources.network.wire import Routes
 from strandline.models import ModelSpec
 from strandline.models.digests import value_digest
 from strandline.scoring.engine import SCORER_VERSION
@@ -41,29 +44,43 @@ from strandline.scoring.scores import SERVED, SequenceScore, TextScore, perplexi
 from strandline.scoring.tokens import MOST_CHARACTERS_PER_TOKEN
 
 _COMMON = "The harbour lies north of the old lighthouse and is open to ships of"
+"""What both prompts of the probe begin with: plain words in ASCII, which every tokenizer cuts at blanks."""
 _ENDINGS = (" every kind in summer.", " 4 knots until March; nothing")
+_TWO_TOKENS = "a b"
+"""A prompt that is two tokens everywhere: what is counted beyond them stands before every text."""
 _SPARE_TOKENS = 16
-_SHOWN = 200
+"""Tokens beyond the last that is scored, so that a cut inside a word changes none that counts."""
+_DENSE_CHARACTERS_PER_TOKEN = 2
+"""Characters a token of Chinese, Japanese and Korean text at most, as tokenizers of many languages cut it."""
+_DENSE_FROM = "\u2e80"
+"""The first character of the scripts of East Asia in Unicode's order."""
+_CUTS = 12
+"""Lengths tried until a beginning holds enough tokens and fits the server: a search by halves ends before that."""
+_TOO_LONG = re.compile(
+    r"context (?:length|window|size)|too (?:long|large|many tokens)|max(?:imum)?_?(?: model)?.{0,20}(?:tokens|len)|"
+    r"(?:longer|greater|more) than .{0,40}(?:tokens|max)|exceed",
+    re.IGNORECASE,
+)
 
 
 class RemoteRefusedError(RuntimeError):
     """A server that cannot be used for scoring; names the model, the host and what is missing."""
 
 
-class UnknownRequestError(EndpointError):
-    """The server does not know the request, or not in this form."""
+class TooLongError(UnknownRequestError):
+    """The prompt is longer than the server takes."""
 
 
-class ServerFaultError(EndpointError):
-    """The server fails whenever it is asked this: some do so for a request that they should have refused."""
+_TEXT_FAULTS = (UnusableError, UnknownRequestError, ServerFaultError)
+"""What can be one text's fault alone, while the server answers others."""
 
 
 class CompletionsClient:
-    """Posts to one server, with retries within bounds and the key in no message.
+    """Posts completions to one server, with retries within bounds and the key in no message.
 
     Args:
-        base_url: the address that ends before ``/completions``.
-        key: sent as a bearer token; None sends none.
+        base_url: the address that ends before ``/completions``, or one of those that ``addresses`` makes it from.
+        key: sent as a bearer token, or in the header that the server names; None sends none.
         patience: bounds of retrying.
         transport, sleep: stand-ins for tests.
     """
@@ -76,60 +93,46 @@ class CompletionsClient:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._base = base_url.rstrip("/")
-        self._key, self._patience, self._sleep = key, patience or Patience(), sleep
-        self._jitter = random.Random(0)
-        timeout = httpx.Timeout(self._patience.timeout, connect=20.0)
-        self._http = httpx.Client(transport=transport or Routes(), timeout=timeout, trust_env=False)
+        self._endpoint = Endpoint(base_url, key, patience, transport, sleep)
 
     @property
     def host(self) -> str:
         """The server's name, for messages."""
-        return urlsplit(self._base).netloc
+        return self._endpoint.host
 
     def complete(self, body: Mapping[str, Any]) -> Any:
         """The reply to a completions request. EndpointError where there is none within the patience."""
-        return self._post(f"{self._base}/completions", body)
+        return self._endpoint.persist(lambda: self._attempt("/completions", body))
 
     def tokenize(self, model: str, text: str, *, specials: bool) -> list[int] | None:
         """The server's ids of a text; None where it does not tokenize on request."""
         body = {"model": model, "prompt": text, "add_special_tokens": specials}
         try:
-            reply = self._post(f"{self._base.removesuffix('/v1')}/tokenize", body)
+            reply = self._endpoint.persist(lambda: self._attempt("/tokenize", body, self._endpoint.root))
         except UnknownRequestError:
             return None
         ids = reply.get("tokens") if isinstance(reply, Mapping) else None
         return ids if isinstance(ids, list) and all(isinstance(i, int) for i in ids) else None
 
-    def _post(self, url: str, body: Mapping[str, Any]) -> Any:
-        headers = {"Authorization": self._key.header()} if self._key else {}
-        why, kind = "", EndpointError
-        for attempt in range(self._patience.attempts):
-            asked = 0.0
-            try:
-                response = self._http.post(url, json=body, headers=headers)
-                if response.is_success:
-                    return response.json()
-                why = self._shown(f"{response.status_code} {error_text(response.content)}")
-                if response.status_code in (401, 403):
-                    raise AccessError(f"{self.host} refuses access ({why})")
-                if response.status_code not in TRANSIENT_STATUSES:
-                    raise UnknownRequestError(f"{self.host} refuses the request ({why})")
-                asked = retry_after_seconds(response.headers.get("retry-after"), time.time()) or 0.0
-                kind = ServerFaultError if response.status_code == 500 else EndpointError
-            except httpx.RequestError as error:
-                why, kind = f"the connection failed ({type(error).__name__})", EndpointError
-            except ValueError:
-                why = "the reply is no JSON"
-            if asked > self._patience.longest_wait:
-                raise EndpointError(f"{self.host} asks to wait {asked:.0f} s, longer than we do ({why})")
-            if attempt + 1 < self._patience.attempts:
-                own = min(self._patience.first_wait * 2**attempt, 60.0) * (1 + 0.25 * self._jitter.random())
-                self._sleep(max(asked, own))
-        raise kind(f"{self.host} gave no answer in {self._patience.attempts} attempts; the last: {why}")
-
-    def _shown(self, text: str) -> str:
-        return (self._key.redact(text) if self._key else text)[:_SHOWN]
+    def _attempt(self, path: str, body: Mapping[str, Any], base: str | None = None) -> Any:
+        """The reply as data, or why another attempt is worth it."""
+        response = self._endpoint.post(path, body, base)
+        if isinstance(response, Again):
+            return response
+        if not response.is_success:
+            text = error_text(response.content)
+            if response.status_code in (400, 413, 422) and _TOO_LONG.search(text):
+                raise TooLongError(f"{self.host} refuses the length ({self._endpoint.shown(text)})")
+            return self._endpoint.judged(response, "the model")
+        try:
+            reply = response.json()
+        except ValueError:
+            return Again("the reply is no JSON")
+        if isinstance(reply, Mapping) and reply.get("error") and not reply.get("choices"):
+            return Again(
+                f"an error with status 200: {self._endpoint.shown(str(reply['error']))}", error=ServerFaultError
+            )
+        return reply
 
 
 class RemoteScorer:
@@ -147,7 +150,8 @@ class RemoteScorer:
         bare, special = (client.tokenize(self._name, _COMMON, specials=specials) for specials in (False, True))
         self.tokenizes = bool(bare)
         self.bos_id = special[0] if bare and special and special[1:] == bare else None
-        self._form = self._probed()
+        self._form, self._control = self._probed()
+        self._n_before = 0 if self.tokenizes else self._counted_before()
 
     def token_ids(self, texts: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
         """The server's ids of each text, without special tokens; RemoteRefusedError where it tells none."""
@@ -156,29 +160,41 @@ class RemoteScorer:
             raise RemoteRefusedError(f"{self._label} does not tokenize on request, which orderings need")
         return [ids[:max_tokens] for ids in found if ids is not None]
 
-    def in_float32(self) -> RemoteScorer:
-        """The same scorer: the number format is the server's."""
-        return self
-
     def batch(self, sequences: Sequence[Request], size: int) -> list[SequenceScore]:
         """Scores of sequences of ids, in order; batches are formed by the server."""
         return [self._marked_sequence(request) for request in sequences]
 
     def texts(self, texts: Mapping[str, str], max_tokens: int) -> Iterator[TextScore]:
-        """Scores of texts by their digest."""
+        """Scores of texts by their digest. A text that the server cannot score is a row with its reason."""
         score = self._text_by_ids if self.tokenizes else self._text
         for digest, text in texts.items():
             try:
                 yield score(digest, text, max_tokens)
-            except NotFiniteError as error:
+            except _TEXT_FAULTS as error:
+                self._require_trust(error)
                 yield TextScore(digest, max_tokens, "nonfinite", f"{self._label}: {error}", SERVED, method="remote")
 
     def _marked_sequence(self, request: Request) -> SequenceScore:
         try:
             return self._sequence(request)
-        except NotFiniteError:
+        except _TEXT_FAULTS as error:
+            self._require_trust(error)
             n = len(request.ids)
             return SequenceScore(request, None, "nonfinite", SERVED, "remote", n, 0, n)
+
+    def _require_trust(self, error: Exception) -> None:
+        """Raise where not the text is at fault but the server: it no longer answers the probe's prompt as it did."""
+        prompt, before = self._control
+        try:
+            moved = largest_difference(before, self._logprobs(prompt))
+        except UnusableError as now:
+            raise RemoteRefusedError(f"{self._label} no longer returns usable log-probabilities: {now}") from error
+        except (UnknownRequestError, ServerFaultError):
+            raise error from None
+        if moved > SAME:
+            raise RemoteRefusedError(
+                f"{self._label} gives a prompt other values than before (by {moved:.2g})"
+            ) from error
 
     def _sequence(self, request: Request) -> SequenceScore:
         values = self._logprobs(request.ids).logprobs
@@ -188,23 +204,21 @@ class RemoteScorer:
 
     def _text_by_ids(self, digest: str, text: str, max_tokens: int) -> TextScore:
         """Score exactly the ids that would be scored here."""
-        ids = self._client.tokenize(self._name, text, specials=False) or []
+        ids = self._client.tokenize(self._name, text, specials=False)
+        if ids is None:
+            raise UnusableError("the server does not tokenize this text")
         prepared = tokenized(digest, ids[:max_tokens], max_tokens, self.bos_id, self.context_length)
         if prepared.request is None:
             return too_short(prepared, max_tokens, SERVED, self.bos_id)
         return text_score(prepared, self._sequence(prepared.request), max_tokens, self.bos_id, is_copy=False)
 
     def _text(self, digest: str, text: str, max_tokens: int) -> TextScore:
-        """Score the server's own tokens of a beginning long enough to hold ``max_tokens`` and some to spare."""
-        reach = MOST_CHARACTERS_PER_TOKEN * max_tokens
-        while True:
-            found = self._logprobs(text[:reach]) if text else PromptLogprobs((), ())
-            if len(found.logprobs) >= max_tokens + _SPARE_TOKENS or reach >= len(text):
-                break
-            reach *= 2
-        has_bos = _has_bos(found, text)
-        values = [value or 0.0 for value in found.logprobs[1 : max_tokens + has_bos]]
-        if len(values) + (not has_bos) < 2:
+        """Score the first of the server's own tokens, those that the context holds after what stands before a text."""
+        room = max_tokens if self.context_length is None else self.context_length - self._n_before
+        limit = min(max_tokens, room)
+        found = self._beginning(text, limit) if text else PromptLogprobs(())
+        values = [value or 0.0 for value in found.logprobs[1 : limit + self._n_before]]
+        if len(values) + (not self._n_before) < 2:
             return TextScore(digest, max_tokens, "too_short", "the text has fewer than two tokens", SERVED, 0)
         mean = -sum(values) / len(values)
         return TextScore(
@@ -216,45 +230,71 @@ class RemoteScorer:
             n_tokens=len(values),
             mean_nll=mean,
             perplexity=perplexity(mean),
+            is_context_limited=limit < max_tokens and len(found.logprobs) - self._n_before > limit,
             tokens_computed=len(found.logprobs),
             method="remote",
         )
 
+    def _beginning(self, text: str, limit: int) -> PromptLogprobs:
+        """A text's beginning, or all of it, that holds ``limit`` tokens and some to spare and that the server takes."""
+        wanted = limit + self._n_before + _SPARE_TOKENS
+        reach, fits, refused = _first_reach(text, limit), 0, len(text) + 1
+        for _ in range(_CUTS):
+            reach = min(reach, len(text))
+            try:
+                found = self._logprobs(text[:reach])
+            except TooLongError:
+                refused = reach
+            else:
+                if len(found.logprobs) >= wanted or reach == len(text):
+                    return found
+                fits = reach
+            if refused - fits < 2:
+                break
+            reach = 2 * reach if refused > len(text) else (fits + refused) // 2
+        raise TooLongError(
+            f"the server takes fewer than {wanted} tokens of this text, which {limit} scored ones need: "
+            f"set context_length in the model's entry to the server's"
+        )
+
     def _logprobs(self, prompt: Prompt, form: Form | None = None) -> PromptLogprobs:
         chosen = form or self._form
-        try:
-            return parse(chosen, self._client.complete(request_body(chosen, self._name, prompt)), prompt)
-        except NotFiniteError:
-            raise
-        except ValueError as error:
-            raise RemoteRefusedError(f"{self._label}: {error}") from error
+        return parse(chosen, self._client.complete(request_body(chosen, self._name, prompt)), prompt)
 
-    def _probed(self) -> Form:
-        """The first form whose values pass every part of the probe."""
+    def _probed(self) -> tuple[Form, tuple[Prompt, PromptLogprobs]]:
+        """The first form whose values pass every part of the probe, and the prompt that shows later that they hold."""
         faults = []
         for form in forms():
             try:
-                fault = self._fault(form)
-            except (RemoteRefusedError, NotFiniteError, UnknownRequestError, ServerFaultError) as error:
-                fault = str(error)
+                first, fault = self._fault(form)
+            except _TEXT_FAULTS as error:
+                first, fault = PromptLogprobs(()), str(error)
             if fault is None:
-                return form
+                return form, (self._prompt(_COMMON + _ENDINGS[0]), first)
             faults.append(f"{form.name}: {fault}")
         raise RemoteRefusedError(f"{self._label} does not return usable prompt log-probabilities ({'; '.join(faults)})")
 
-    def _fault(self, form: Form) -> str | None:
+    def _fault(self, form: Form) -> tuple[PromptLogprobs, str | None]:
+        """The values of the first prompt in this form, and why the form's values cannot be trusted."""
         prompts = [self._prompt(_COMMON + ending) for ending in _ENDINGS]
         first, second = (self._logprobs(prompt, form) for prompt in prompts)
         if (moved := largest_difference(first, self._logprobs(prompts[0], form))) > SAME:
-            return f"the same prompt has other values when asked again (by {moved:.2g})"
+            return first, f"the same prompt has other values when asked again (by {moved:.2g})"
         if len(first.logprobs) < 2:
-            return "there is no log-probability beyond the first token"
-        shared = _shared(prompts, first, second)
+            return first, "there is no log-probability beyond the first token"
+        shared = len(self._logprobs(self._prompt(_COMMON), form).logprobs) - 1
         if (moved := largest_difference(first, second, shared)) > SAME:
-            return f"a token's value depends on what comes after it (by {moved:.2g})"
+            return first, f"a token's value depends on what comes after it (by {moved:.2g})"
         if largest_difference(first, second) == 0.0:
-            return "two different prompts have the same values"
-        return None
+            return first, "two different prompts have the same values"
+        return first, None
+
+    def _counted_before(self) -> int:
+        """How many tokens the server puts before a text, by what it counts for a text of two tokens: none or one."""
+        n = len(self._logprobs(_TWO_TOKENS).logprobs) - 2
+        if n not in (0, 1):
+            raise RemoteRefusedError(f"{self._label} counts {n + 2} tokens for {_TWO_TOKENS!r}, not two or three")
+        return n
 
     def _prompt(self, text: str) -> Prompt:
         if not self.tokenizes:
@@ -292,19 +332,9 @@ def remote_digest(spec: ModelSpec) -> str:
     return value_digest(spec, f"{spec.source}#{spec.served_name or spec.name}")
 
 
-def _has_bos(found: PromptLogprobs, text: str) -> bool:
-    """Whether the server put a token of its own before the text; where it hides the first, by what the rest covers."""
-    first = found.tokens[0] if found.tokens else None
-    if first is not None:
-        return not text.startswith(first)
-    rest = "".join(token or "" for token in found.tokens[1:])
-    return bool(rest) and text.startswith(rest[: len(text)])
-
-
-def _shared(prompts: Sequence[Prompt], first: PromptLogprobs, second: PromptLogprobs) -> int:
-    """How many tokens two prompts have in common at their beginning."""
-    one, other = (first.tokens, second.tokens) if isinstance(prompts[0], str) else prompts
-    n = 0
-    while n < min(len(one), len(other)) and one[n] == other[n]:
-        n += 1
-    return n
+def _first_reach(text: str, n_tokens: int) -> int:
+    """Characters that are likely to hold so many tokens: fewer in scripts that take a token for a character or two."""
+    widest = text[: MOST_CHARACTERS_PER_TOKEN * n_tokens]
+    dense = sum(character >= _DENSE_FROM for character in widest) / max(1, len(widest))
+    spread = MOST_CHARACTERS_PER_TOKEN - _DENSE_CHARACTERS_PER_TOKEN
+    return max(1, round((MOST_CHARACTERS_PER_TOKEN - spread * dense) * n_tokens))

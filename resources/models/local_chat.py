@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from resources.endpoints.chat import EndpointError, Exchange
+from resources.endpoints.chat import Exchange
 from resources.endpoints.chat_payload import Completion
+from resources.endpoints.exchange import EndpointError
 from strandline.probe.likelihood import chat_text
 from strandline.scoring.language_model import LanguageModel
 from strandline.scoring.tokens import guarded, ids_of_prompt
@@ -46,6 +47,10 @@ class LocalChat:
         parameters = {"max_new_tokens": budget, "do_sample": False, "dtype": self._lm.dtype}
         sent = tuple(dict(m) for m in messages)
         return Exchange(completion, sent, parameters, requests=1, seconds=time.monotonic() - started)
+
+    def is_alive(self, budget: int) -> bool:
+        """True: weights that run here are never out of reach."""
+        return True
 
     def close(self) -> None:
         """Let go of the weights."""

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from resources.endpoints.chat import ChatClient, EndpointError, Exchange, Patience
+from resources.endpoints.chat import ChatClient, Exchange, is_trouble
+from resources.endpoints.exchange import EndpointError, Patience
 from resources.endpoints.keys import ApiKey
 from strandline.models import ModelSpec
 from strandline.probe import LABELS, Answer, Question, RoundReply
@@ -23,9 +24,14 @@ from strandline.probe.replies import ParsedReply, read_reply
 from strandline.scoring.language_model import LanguageModel
 
 LARGEST_BUDGET = 16_384
+"""Tokens: twice doubled from twice the usual 2,048; more is a model that does not come to an answer."""
 _GROWS = ("empty", "truncated")
+"""What a larger token budget may mend: a model that spent it on thoughts."""
 _KEPT_CHARACTERS = 4_000
+"""Characters of an unusable reply that are kept beside its round: enough to see what it was."""
 _WORDS_PER_TOKEN_AT_MOST = 2.0
+"""No tokenizer that we know makes fewer than one token of two English words; a smaller count is of a cut prompt."""
+_OUTAGE = "the endpoint sends replies without a word and does not answer anything else either: an outage"
 
 
 class Asker(Protocol):
@@ -44,6 +50,9 @@ class Completes(Protocol):
     def complete(self, messages: Sequence[Mapping[str, str]], n_questions: int, budget: int) -> Exchange:
         """One completion of these messages; EndpointError where there is none."""
 
+    def is_alive(self, budget: int) -> bool:
+        """Whether anything is said at all to what nobody declines: tells a model's silence from an outage."""
+
     def close(self) -> None:
         """Let go of what it holds."""
 
@@ -53,7 +62,8 @@ class ChatAsker:
 
     A reply without a single usable answer is asked for again: twice with a doubled token budget where it was empty or
     cut (a model that spends its budget thinking), once where it was declined or unreadable. A reply with any answer is
-    kept as it is, so that no answered question is ever asked again.
+    kept as it is, so that no answered question is ever asked again. A reply in which nothing shows that a model ran, or
+    that speaks of an outage, counts as the model's only where it answers something else; otherwise the exchange failed.
     """
 
     def __init__(self, client: Completes, *, budget: int = 2048, cost_per_million_tokens: float | None = None) -> None:
@@ -73,6 +83,9 @@ class ChatAsker:
             done = exchange.completion
             parsed = read_reply(done.content, len(questions), done.finish_reason, done.refusal)
             if parsed.n_answered or attempt == 3 or (parsed.status not in _GROWS and attempt == 2):
+                is_doubtful = not parsed.n_answered and (done.is_silent or is_trouble(done.content))
+                if is_doubtful and not self._client.is_alive(budget):
+                    return _failed(questions, messages, used, _OUTAGE)
                 return _reply(exchange, parsed, used)
             used.set_aside(attempt, parsed.status, done.content or done.reasoning or done.refusal or "")
             budget = min(2 * budget, LARGEST_BUDGET) if parsed.status in _GROWS else budget
@@ -112,14 +125,16 @@ class LikelihoodAsker:
         self._release()
 
 
-def open_asker(spec: ModelSpec, patience: Patience | None = None) -> Asker:
+def open_asker(spec: ModelSpec, patience: Patience | None = None, negotiated: Mapping[str, Any] | None = None) -> Asker:
     """The asker of a listed model, as its entry says: an endpoint, or weights that are loaded here.
+
+    ``negotiated`` are the parameters of the run's last round, with which an endpoint is asked on.
 
     Raises MissingKeyError where the variable that should hold the endpoint's key is empty, ModelLoadError where the
     weights cannot be had.
     """
     if spec.backend == "openai":
-        return chat_asker(spec, patience)
+        return chat_asker(spec, patience, negotiated)
     from resources.models.local_chat import LocalChat
     from resources.models.weights import LanguageModels
 
@@ -130,10 +145,12 @@ def open_asker(spec: ModelSpec, patience: Patience | None = None) -> Asker:
     return ChatAsker(LocalChat(language_model, models.release), budget=spec.max_response_tokens)
 
 
-def chat_asker(spec: ModelSpec, patience: Patience | None = None) -> ChatAsker:
+def chat_asker(
+    spec: ModelSpec, patience: Patience | None = None, negotiated: Mapping[str, Any] | None = None
+) -> ChatAsker:
     """The asker of a listed endpoint; MissingKeyError where its key's variable is empty."""
     key = ApiKey.from_environment(spec.api_key_env) if spec.api_key_env else None
-    client = ChatClient(spec.source, spec.served_name or spec.name, key, patience=patience)
+    client = ChatClient(spec.source, spec.served_name or spec.name, key, patience=patience, negotiated=negotiated)
     return ChatAsker(client, budget=spec.max_response_tokens, cost_per_million_tokens=spec.cost_per_million_tokens)
 
 

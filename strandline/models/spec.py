@@ -22,8 +22,12 @@ _MOVING_REVISIONS = {"main", "master", "head", "latest"}
 """Names that a hub moves to every new commit."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+<<<<<<< HEAD
 """As ``sha256sum`` writes it."""
 
+=======
+_API_VERSION = re.compile(r"api-version=[\w.-]+")
+>>>>>>> 99c4caa (Tell a server's trouble from a model's silence; one patience and one redaction for endpoints; believe no stand-in for a log-probability)
 _ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 """What POSIX allows as a variable's name, in capitals as keys are named; a key itself does not look like this."""
 
@@ -239,7 +243,8 @@ def _source_faults(entry: Mapping[str, Any]) -> list[str]:
 def _endpoint_faults(entry: Mapping[str, Any]) -> list[str | None]:
     try:
         parts = urlsplit(entry["source"])
-        has_host, has_secret = bool(parts.hostname), bool(parts.username or parts.password or parts.query)
+        query = "" if _API_VERSION.fullmatch(parts.query) else parts.query
+        has_host, has_secret = bool(parts.hostname), bool(parts.username or parts.password or query)
     except ValueError:
         return ["source is not an address"]
     return [

@@ -7,15 +7,18 @@ asked nothing: the session stops there, and when it is resumed the same question
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from strandline.probe import PlannedRound, Question, RoundReply, StoredRound
 from strandline.probe.questions import chat_messages
 
 FAILED = "error"
-CHARACTERS_PER_TOKEN = 3.5
+"""Status of an exchange that failed in transport: it reached no model, and its questions are put again."""
+PROMPT_CHARACTERS_PER_TOKEN = 3.5
+"""Characters of a round's prompt that make a token, for plans: version numbers take more tokens than prose, which has
+about four."""
 
 
 class Policy(Protocol):
@@ -125,6 +128,12 @@ def spent(stored: Sequence[StoredRound]) -> Spent:
     )
 
 
+def parameters_used(stored: Sequence[StoredRound]) -> Mapping[str, Any]:
+    """The parameters with which the last round was really asked; empty where none is known."""
+    known = [r.reply.usage.get("parameters") for r in answered(stored)]
+    return next((found for found in reversed(known) if isinstance(found, Mapping)), {})
+
+
 def plan(
     policy: Policy,
     stored: Sequence[StoredRound] = (),
@@ -221,4 +230,4 @@ def _tokens(reply: RoundReply) -> int:
 
 def _expected_tokens(questions: Sequence[Question], reply_tokens: int) -> int:
     characters = sum(len(message["content"]) for message in chat_messages(questions))
-    return round(characters / CHARACTERS_PER_TOKEN) + reply_tokens
+    return round(characters / PROMPT_CHARACTERS_PER_TOKEN) + reply_tokens

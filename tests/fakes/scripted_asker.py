@@ -1,8 +1,9 @@
 """A model that is scripted instead of asked: knows releases up to a planted day, counts what it was asked."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 from strandline.models import ModelSpec
 from strandline.probe import Answer, Label, Question, RoundReply
@@ -18,7 +19,7 @@ class ScriptedAsker:
         self.calls: list[list[Question]] = []
         self.opened = self.closed = 0
 
-    def open(self, spec: ModelSpec) -> "ScriptedAsker":
+    def open(self, spec: ModelSpec, negotiated: Mapping[str, Any] | None = None) -> "ScriptedAsker":
         """Stands in for the resource that opens an asker."""
         self.opened += 1
         return self

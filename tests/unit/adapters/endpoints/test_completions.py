@@ -132,11 +132,11 @@ def test_the_worker_gives_rows_of_the_scores_table():
 
 def test_faults_are_found_in_the_values_themselves():
     def fault(values):
-        return first_fault(PromptLogprobs((None, *values), (None,) * (len(values) + 1)), len(values) + 1)
+        return first_fault(PromptLogprobs((None, *values)), len(values) + 1)
 
     assert fault([-1.0, -2.0, -0.5]) is None
     assert "positive" in fault([-1.0, 0.5])
     assert "-9999" in fault([-1.0, -9999.0])
     assert "no log-probability" in fault([-1.0, None])
     assert "all log-probabilities" in fault([0.0] * 5)
-    assert first_fault(PromptLogprobs((None, -1.0), (None, None)), 3) == "2 log-probabilities for a prompt of 3 tokens"
+    assert first_fault(PromptLogprobs((None, -1.0)), 3) == "2 log-probabilities for a prompt of 3 tokens"
