@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from resources.endpoints.chat import Exchange
 from resources.endpoints.chat_payload import Completion
 from resources.endpoints.exchange import EndpointError
-from strandline.probe.likelihood import chat_text
+from strandline.probe.templates import PromptError, chat_text
+from strandline.probe.thoughts import open_thought
 from strandline.scoring.language_model import LanguageModel
 from strandline.scoring.tokens import guarded, ids_of_prompt
 
@@ -30,7 +32,11 @@ class LocalChat:
         if not getattr(tokenizer, "chat_template", None):
             raise EndpointError(f"{self._lm.name} has no chat template: ask it with likelihood")
         said = [{**message, "content": guarded(tokenizer, message["content"])} for message in messages]
-        ids = torch.tensor([ids_of_prompt(tokenizer, chat_text(tokenizer, said))], device=self._lm.device)
+        try:
+            text = chat_text(tokenizer, said, closes_thoughts=False)
+        except PromptError as error:
+            raise EndpointError(f"{self._lm.name}: {error}") from error
+        ids = torch.tensor([ids_of_prompt(tokenizer, text)], device=self._lm.device)
         prompt = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         room = (self._lm.context_length or budget + prompt["input_ids"].shape[1]) - prompt["input_ids"].shape[1]
         with torch.inference_mode():
@@ -39,7 +45,7 @@ class LocalChat:
         stops = self._lm.model.generation_config.eos_token_id
         ended = int(new[-1]) in (stops if isinstance(stops, list) else [stops])
         completion = Completion(
-            content=tokenizer.decode(new, skip_special_tokens=True),
+            content=_opened(text, said) + _without_ends(tokenizer, tokenizer.decode(new, skip_special_tokens=False)),
             finish_reason="stop" if ended else "length",
             prompt_tokens=prompt["input_ids"].shape[1],
             completion_tokens=len(new),
@@ -55,3 +61,16 @@ class LocalChat:
     def close(self) -> None:
         """Let go of the weights."""
         self._release()
+
+
+def _opened(prompt: str, messages: Sequence[Mapping[str, str]]) -> str:
+    """The mark of thought that the prompt ends in, which the reply goes on from; nothing where it ends outside."""
+    thought = open_thought(prompt[prompt.rfind(messages[-1]["content"]) + len(messages[-1]["content"]) :])
+    return f"<{thought.name}>" if thought else ""
+
+
+def _without_ends(tokenizer: Any, text: str) -> str:
+    """A reply without the tokens that begin, end and fill turns; marks of thought stay, though they are special too."""
+    for token in {tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token} - {None, ""}:
+        text = text.replace(token, "")
+    return text

@@ -18,9 +18,18 @@ from resources.endpoints.exchange import EndpointError, Patience
 from resources.endpoints.keys import ApiKey
 from strandline.models import ModelSpec
 from strandline.probe import LABELS, Answer, Question, RoundReply
-from strandline.probe.likelihood import Choice, Floats, choices, label_mass, read_probabilities
+from strandline.probe.likelihood import (
+    Choice,
+    Floats,
+    choices,
+    label_mass,
+    likelihood_status,
+    prompts_record,
+    read_probabilities,
+)
 from strandline.probe.questions import Message, chat_messages, likelihood_messages
 from strandline.probe.replies import ParsedReply, read_reply
+from strandline.probe.templates import PromptError
 from strandline.scoring.language_model import LanguageModel
 
 LARGEST_BUDGET = 16_384
@@ -109,15 +118,19 @@ class LikelihoodAsker:
     def ask(self, questions: Sequence[Question]) -> RoundReply:
         """See Asker. An answer whose likelihoods are not finite is missing."""
         started = time.monotonic()
-        asked = choices(self._lm.tokenizer, questions)
+        try:
+            asked = choices(self._lm.tokenizer, questions)
+        except PromptError as error:
+            return _failed(questions, _likelihood_record(questions), _Usage(None), f"{self._lm.name}: {error}")
         scores, tokens = _label_scores(self._lm, asked)
         answers = tuple(read_probabilities(scores))
         missing = sum(a.answer is None for a in answers)
         numbers = tokens | {"completion_tokens": 0, "attempts": 1, "seconds": round(time.monotonic() - started, 3)}
         facts = {"ask": "likelihood", "dtype": self._lm.dtype, "device": self._lm.device, "revision": self._lm.revision}
-        usage = numbers | {"label_mass": label_mass(scores), "parameters": facts}
-        status = "ok" if not missing else "partial" if missing < len(answers) else "nonfinite"
-        reason = f"{missing} of {len(answers)} questions have likelihoods that are not finite" if missing else None
+        mass = label_mass(scores)
+        prompts = prompts_record(self._lm.tokenizer, questions)
+        usage = numbers | {"label_mass": mass, "parameters": facts, "prompts": prompts}
+        status, reason = likelihood_status(missing, len(answers), mass)
         return RoundReply(answers, _likelihood_record(questions), _score_text(scores), usage, status, reason)
 
     def close(self) -> None:

@@ -7,8 +7,9 @@ model's mass lies on them at all is kept beside them, as a model that would rath
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,15 @@ import numpy.typing as npt
 
 from strandline.probe import LABELS, Answer, Question
 from strandline.probe.questions import likelihood_messages, likelihood_text
+from strandline.probe.templates import chat_text
 from strandline.scoring.tokens import guarded, ids_of_prompt
 
 Floats = npt.NDArray[np.float64]
+
+LEAST_LABEL_MASS = 0.05
+"""Mean probability of the labels below which a round is `low_mass`. SmolLM2-135M, which answers as asked, has 0.23,
+a model that would begin with a thought or a greeting next to nothing. A judgement between the two: a label that is one
+word in twenty still tells which of the three the model prefers."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,25 @@ def label_mass(log_probabilities: Floats) -> float | None:
     return float(rows.mean()) if rows.size else None
 
 
+def likelihood_status(missing: int, n_questions: int, mass: float | None) -> tuple[str, str | None]:
+    """Status and reason of a round whose label probabilities were read.
+
+    Args:
+        missing: questions whose likelihoods are not finite.
+        n_questions: questions asked.
+        mass: mean probability of the labels, None where nothing is finite.
+    """
+    unread = f"{missing} of {n_questions} questions have likelihoods that are not finite" if missing else None
+    if missing == n_questions:
+        return "nonfinite", unread
+    if mass is not None and mass < LEAST_LABEL_MASS:
+        low = f"YES, NO and UNKNOWN have {mass:.2g} of the probability: the model would rather say something else"
+        return "low_mass", "; ".join(part for part in (low, unread) if part)
+    return ("partial", unread) if missing else ("ok", None)
+
+
 def _choice(tokenizer: Any, question: Question) -> Choice:
-    prompt = _prompt_text(tokenizer, question)
+    prompt = prompt_text(tokenizer, question)
     is_chat = _has_template(tokenizer)
     start = prompt if is_chat else prompt + " "
     spelled = [[_ids(tokenizer, start + text, is_chat) for text in _spellings(label)] for label in LABELS]
@@ -75,26 +99,20 @@ def _spellings(label: str) -> tuple[str, ...]:
     return (label, label.capitalize(), label.lower())
 
 
-def chat_text(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> str:
-    """Messages in the model's own chat template, up to where its reply begins.
-
-    Where the template knows no system role, the system text stands at the head of the user's turn.
-    """
-    given = [dict(m) for m in messages]
-    try:
-        return str(tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=True))
-    except Exception as error:  # templates raise whatever they like for a role that they do not know
-        if "system" not in str(error).lower() and "role" not in str(error).lower():
-            raise
-        folded = [{"role": "user", "content": "\n\n".join(m["content"] for m in given)}]
-        return str(tokenizer.apply_chat_template(folded, tokenize=False, add_generation_prompt=True))
-
-
-def _prompt_text(tokenizer: Any, question: Question) -> str:
+def prompt_text(tokenizer: Any, question: Question) -> str:
+    """What the model is given before a label, word for word: its chat template filled in, or plain text without one."""
     if _has_template(tokenizer):
         messages = likelihood_messages(question)
         return chat_text(tokenizer, [m | {"content": guarded(tokenizer, m["content"])} for m in messages])
     return guarded(tokenizer, likelihood_text(question))
+
+
+def prompts_record(tokenizer: Any, questions: Sequence[Question]) -> dict[str, Any]:
+    """The prompts of a round as they were really given: what all share once, then the rest of each."""
+    prompts = [prompt_text(tokenizer, question) for question in questions]
+    same = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*prompts, strict=False)))
+    shared = prompts[0][:same]
+    return {"shared": shared, "each": [prompt[len(shared) :] for prompt in prompts]}
 
 
 def _has_template(tokenizer: Any) -> bool:

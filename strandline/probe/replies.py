@@ -8,37 +8,56 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from strandline.probe import LABELS, Answer, Label
 from strandline.probe.questions import FIRST_INDEX
+from strandline.probe.thoughts import is_thought_name, without_reasoning
 
-_THINK_TAGS = r"think|thinking|thought|reasoning|analysis"
-_THINK_BLOCK = re.compile(rf"(<({_THINK_TAGS})>.*?</\2>|\[THINK\].*?\[/THINK\])", re.DOTALL | re.IGNORECASE)
-_THINK_END = re.compile(rf"</(?:{_THINK_TAGS})>|\[/THINK\]|<\|channel\|>final<\|message\|>", re.IGNORECASE)
-_THINK_START = re.compile(rf"<(?:{_THINK_TAGS})>|\[THINK\]|<\|channel\|>(?:analysis|commentary)", re.IGNORECASE)
 _ECHOED_FORMAT = re.compile(
     r'\{\s*"answers"\s*:\s*\[\s*\{\s*"index"\s*:\s*1\s*,\s*"answer"\s*:\s*"YES"\s*\}\s*,\s*(?:…|\.{3})\s*\]\s*\}'
 )
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'"})
-_OBJECT = re.compile(r"\{[^{}]*\}")
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
-_INDEX_NAMES = ("index", "question", "number", "id", "q", "n")
+_INDEX_NAMES = ("index", "question", "number", "question_number", "question_index", "idx", "no", "id", "q", "n", "i")
+"""Keys under which models number an answer, the likeliest first."""
+_ANSWER_NAMES = ("answer", "reply", "response", "label", "value", "verdict", "result", "a")
+"""Keys under which models give one."""
 _BARE_KEY = re.compile(r"([{,]\s*)'?([A-Za-z_]+|\d+)'?\s*:")
-_SINGLE_QUOTED = re.compile(r":\s*'([^'\"]*)'")
+_BARE_WORD = re.compile(r"([:\[,]\s*)(YES|NO|UNKNOWN)(?=\s*[,}\]])", re.IGNORECASE)
+_SINGLE_QUOTED = re.compile(r"([:\[,]\s*)'([^'\"]*)'(?=\s*[,}\]])")
 _LINE = re.compile(
-    r"^[\s>*_-]*(?:Q(?:uestion)?\.?\s*)?#?(?P<index>\d{1,4})\s*[.):\]|-](?:[^\n]*[?:→|—–-])?[\s*_`\"]*"
-    r"(?P<label>YES|NO|UNKNOWN)[\s*_.`\"|]*$",
+    r"^[\s>*_`|\[(#-]*(?:Q(?:uestion)?\.?\s*)?#?(?P<index>\d{1,4})(?:\.0)?\s*[.):\]|,;=→\t-](?:[^\n]*[?:→|,;=\t—–-])?"
+    r"[\s*_`\"'\]|]*(?P<label>YES|NO|UNKNOWN)[\s*_.`\"'|,;]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_YAML = re.compile(
+    r"^[ \t-]*(?P<first>[A-Za-z_]+)[ \t]*:[ \t]*(?P<one>[^\n]*?)[ \t]*\n"
+    r"[ \t]*(?P<second>[A-Za-z_]+)[ \t]*:[ \t]*(?P<two>[^\n]*?)[ \t]*$",
+    re.MULTILINE,
+)
+_BULLET = re.compile(r"^[ \t]*[-*•][ \t]+[*_`\"']*(YES|NO|UNKNOWN)[*_.`\"']*[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _ANY_LABEL = re.compile(r"\b(?:YES|NO|UNKNOWN)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*(?:q(?:uestion)?)?[\s_.#:-]*(\d{1,4})(?:\.0+)?\W*", re.IGNORECASE)
+_BEGINS_AS_ANSWER = re.compile(
+    r"\s*(?:```\w*\s*)?(?:[{\[\"]|answers\s*:|[-|*_#>\s(]*(?:Q(?:uestion)?\.?\s*)?#?\d{1,4}\b)", re.IGNORECASE
+)
+"""How a reply begins that goes straight to its answers. A cut reply that begins otherwise may hold drafts only."""
+_STARTS = re.compile(r"[{\[]|\"(?=\s*[{\[])")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
+_TRIES = 500
+"""Places at which a JSON text is tried for in one reply: a round has 24 entries, and the rest is hostile."""
+_DEEPEST = 20
+"""Levels of nesting that are looked through, JSON in JSON included."""
 _REFUSAL = re.compile(
     r"\b(?:I(?:'m| am) (?:sorry|unable|not able)|I (?:can(?:not|'t)|won't|will not)|cannot (?:help|assist|comply)|"
     r"unable to (?:help|assist|comply)|as an AI)\b",
     re.IGNORECASE,
 )
+
+Pair = tuple[int, object]
 
 
 @dataclass(frozen=True)
@@ -70,14 +89,17 @@ def read_reply(
         finish_reason: the server's word; ``length`` tells a cut reply from a wrong one.
         refusal: the server's refusal text where it has a field for it.
 
-    Whole entries of a cut JSON are kept. Entries that contradict each other leave their question ``conflicting``;
-    indices outside the round are dropped; a reply that counts from 0 without a gap is shifted. An answer other than
+    Whole entries of a cut JSON are kept where the reply goes straight to its answers; a cut reply that begins with
+    prose may be one of thoughts that bear no mark, and holds no answer. Entries that contradict each other leave their
+    question ``conflicting``; indices outside the round are dropped; a reply that counts from 0 without a gap is
+    shifted. An answer other than
     YES, NO or UNKNOWN is ``unparsed``.
     """
     if n_questions < 1:
         raise ValueError("a round has at least one question")
     visible = without_reasoning(text or "")
-    found = _entries(visible, n_questions)
+    is_cut = finish_reason == "length"
+    found = {} if is_cut and not _BEGINS_AS_ANSWER.match(visible) else _entries(visible, n_questions, is_cut)
     if not found:
         status, reason = _why_nothing(text or "", visible, finish_reason, refusal)
         return ParsedReply(_nothing(n_questions, status), status, reason)
@@ -88,16 +110,6 @@ def read_reply(
     status = "partial" if len(missing) < n_questions else "unparsed"
     why = ", ".join(sorted({a.parse_status for a in missing}))
     return ParsedReply(answers, status, f"{len(missing)} of {n_questions} questions have no answer ({why})")
-
-
-def without_reasoning(text: str) -> str:
-    """The reply without its think blocks; a block that never closes hides everything after it."""
-    text = _THINK_BLOCK.sub(" ", text)
-    ends = list(_THINK_END.finditer(text))
-    if ends:
-        text = text[ends[-1].end() :]
-    start = _THINK_START.search(text)
-    return text[: start.start()].strip() if start else text.strip()
 
 
 def read_label(value: object) -> Label | None:
@@ -132,16 +144,154 @@ def _answer(index: int, values: list[object] | None, finish_reason: str | None) 
     return Answer(index, label) if label else Answer(index, None, parse_status="unparsed")
 
 
-def _entries(visible: str, n_questions: int) -> dict[int, list[object]]:
+def _entries(visible: str, n_questions: int, is_cut: bool) -> dict[int, list[object]]:
     """Numbered answers, every value that was given for a number, from the first form that the reply uses."""
     text = _ECHOED_FORMAT.sub(" ", visible).translate(_QUOTES)
     if n_questions == 1 and read_label(text):
         return {FIRST_INDEX: [text]}
-    for pairs in (_listed(text, n_questions), _objects(text), _lines(text)):
-        numbered = _in_range(list(pairs), n_questions)
+    as_json = [_in_range(pairs, n_questions) for pairs in _json_pairs(text, n_questions, is_cut)]
+    for pairs in (max(as_json, key=len), _yaml(text), _lines(text), _bullets(text, n_questions)):
+        numbered = pairs if isinstance(pairs, dict) else _in_range(list(pairs), n_questions)
         if numbered:
             return numbered
     return {}
+
+
+def _json_pairs(text: str, n_questions: int, is_cut: bool) -> Iterator[list[Pair]]:
+    """Pairs of the JSON in a reply: as it stands, then with its usual blemishes mended, then inside broken strings."""
+    mended = _TRAILING_COMMA.sub(r"\1", text)
+    requoted = _BARE_WORD.sub(r'\1"\2"', _SINGLE_QUOTED.sub(r'\1"\2"', _BARE_KEY.sub(r'\1"\2":', mended)))
+    variants = dict.fromkeys((text, mended, requoted))
+    for reads_strings in (False,) if is_cut else (False, True):
+        for variant in variants:
+            documents = list(_documents(variant, reads_strings))
+            yield [pair for document in documents for pair in _pairs(document, n_questions, 0)]
+
+
+def _documents(text: str, reads_strings: bool) -> Iterator[Any]:
+    """The largest JSON values that can be read in a text, from left to right; in a broken one, those inside it.
+
+    What stands in a string of a broken one is no JSON of the reply, unless ``reads_strings``.
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=_Object)
+    at, tries, broken_from = 0, 0, None
+    while tries < _TRIES and (match := _STARTS.search(text, at)):
+        at = match.start()
+        if broken_from is not None and text[at] == '"':
+            at += 1
+            continue
+        if broken_from is not None and not reads_strings and (end := _string_end(text, broken_from, at)):
+            at, broken_from = end, end
+            continue
+        tries += 1
+        try:
+            document, at = decoder.raw_decode(text, at)
+            broken_from = at if broken_from is not None else None
+            yield document
+        except (ValueError, RecursionError):
+            broken_from = at
+            at += 1
+
+
+def _string_end(text: str, start: int, at: int) -> int | None:
+    """The end of the string that holds place ``at``, strings being counted from ``start``; None outside of strings."""
+    for match in _STRING.finditer(text, start):
+        if match.start() >= at:
+            return None
+        if match.end() > at:
+            return match.end()
+    return None
+
+
+class _Object(dict[str, Any]):
+    """A JSON object by its keys in small letters; ``pairs`` keeps keys that are given twice."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__((key.strip().lower(), value) for key, value in pairs)
+        self.pairs = [(key.strip().lower(), value) for key, value in pairs]
+
+    def named(self, names: tuple[str, ...]) -> tuple[bool, Any]:
+        """Whether one of these keys is there, and its value; none where a key is given twice."""
+        name = next((name for name in names if name in self), None)
+        if name is None or sum(key == name for key, _ in self.pairs) > 1:
+            return False, None
+        return True, self[name]
+
+
+def _pairs(document: Any, n_questions: int, depth: int) -> Iterator[Pair]:
+    """Every numbered answer in a JSON value, in order; nothing from what is named as a thought."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(document, list):
+        yield from _listed(document, n_questions, depth)
+    elif isinstance(document, str):
+        inner = next(_documents(document, False), None) if document.lstrip()[:1] in ("{", "[") else None
+        yield from _pairs(inner, n_questions, depth + 1)
+    elif isinstance(document, _Object):
+        yield from _in_object(document, n_questions, depth)
+
+
+def _in_object(entry: _Object, n_questions: int, depth: int) -> Iterator[Pair]:
+    """One object as an entry, as a map of numbers to answers, or as what holds them."""
+    numbers = [_number(value) for has, value in (entry.named((name,)) for name in _INDEX_NAMES) if has]
+    index = next((number for number in numbers if number is not None), None)
+    has_answer, answer = entry.named(_ANSWER_NAMES)
+    numbered = [(number, value) for key, value in entry.pairs if (number := _number(key)) is not None]
+    if index is not None and has_answer:
+        yield index, _said(answer)
+    elif any(read_label(_said(value)) for _, value in numbered):
+        yield from ((number, _said(value)) for number, value in numbered)
+    elif index is None:
+        for key, value in entry.pairs:
+            if not is_thought_name(key):
+                yield from _pairs(value, n_questions, depth + 1)
+
+
+def _listed(values: list[Any], n_questions: int, depth: int) -> Iterator[Pair]:
+    """A list of entries; of pairs; or of one bare answer, or one object with nothing but an answer, a question."""
+    said = [_bare(value) for value in values]
+    if len(values) == n_questions and None not in said and any(read_label(value) for value in said):
+        yield from enumerate(said, FIRST_INDEX)
+        return
+    for value in values:
+        if isinstance(value, list) and len(value) == 2 and _number(value[0]) is not None and read_label(value[1]):
+            yield int(_number(value[0]) or 0), value[1]
+        else:
+            yield from _pairs(value, n_questions, depth + 1)
+
+
+def _bare(value: Any) -> object:
+    """An answer without a number, where a list holds one a question; None for anything else."""
+    if isinstance(value, str) and value.lstrip()[:1] not in ("{", "["):
+        return value
+    if not isinstance(value, _Object) or any(_number(value.get(name)) is not None for name in _INDEX_NAMES):
+        return None
+    has, answer = value.named(_ANSWER_NAMES)
+    return _said(answer) if has and read_label(_said(answer)) else None
+
+
+def _said(value: Any) -> object:
+    """An answer itself, also where it stands in an object or a list of its own."""
+    if isinstance(value, list) and len(value) == 1:
+        return _said(value[0])
+    if isinstance(value, _Object):
+        has, answer = value.named(_ANSWER_NAMES)
+        return answer if has else None
+    return value
+
+
+def _yaml(text: str) -> Iterator[Pair]:
+    """Entries of two lines, ``index: 1`` and ``answer: YES`` in either order, as YAML writes them."""
+    for match in _YAML.finditer(text):
+        entry = _Object([(match["first"], match["one"]), (match["second"], match["two"])])
+        yield from _in_object(entry, 0, 0)
+
+
+def _bullets(text: str, n_questions: int) -> Iterator[Pair]:
+    """A list of one bare answer a question, in order."""
+    found = _BULLET.findall(text)
+    if len(found) == n_questions:
+        yield from enumerate(found, FIRST_INDEX)
 
 
 def _in_range(pairs: list[tuple[int, object]], n_questions: int) -> dict[int, list[object]]:
@@ -157,28 +307,6 @@ def _in_range(pairs: list[tuple[int, object]], n_questions: int) -> dict[int, li
     return found
 
 
-def _listed(text: str, n_questions: int) -> Iterator[tuple[int, object]]:
-    """A whole JSON document that lists one bare answer a question, in order."""
-    start = min((i for i in (text.find("{"), text.find("[")) if i >= 0), default=-1)
-    document = _loads(text[start:], whole=False) if start >= 0 else None
-    values = document.get("answers") if isinstance(document, Mapping) else document
-    if isinstance(values, list) and len(values) == n_questions and all(isinstance(v, str) for v in values):
-        yield from enumerate(values, FIRST_INDEX)
-
-
-def _objects(text: str) -> Iterator[tuple[int, object]]:
-    """Every innermost JSON object that numbers an answer, or maps numbers to answers."""
-    for match in _OBJECT.finditer(text):
-        entry = _loads(match[0])
-        if not isinstance(entry, Mapping):
-            continue
-        index = next((_number(entry[name]) for name in _INDEX_NAMES if name in entry), None)
-        if index is not None and "answer" in entry:
-            yield index, entry["answer"]
-        elif entry and all(_number(key) is not None for key in entry):
-            yield from ((int(key), value) for key, value in entry.items())
-
-
 def _lines(text: str) -> Iterator[tuple[int, object]]:
     """Lines such as ``3. NO`` or ``3) Had React released version 19.0.0 yet? NO``: one number, one answer."""
     for match in _LINE.finditer(text):
@@ -186,30 +314,9 @@ def _lines(text: str) -> Iterator[tuple[int, object]]:
             yield int(match["index"]), match["label"]
 
 
-def _loads(text: str, whole: bool = True) -> Any:
-    """JSON, its usual blemishes mended (trailing commas, bare or single-quoted keys and words); None if hopeless."""
-    mended = _TRAILING_COMMA.sub(r"\1", text)
-    requoted = _SINGLE_QUOTED.sub(r': "\1"', _BARE_KEY.sub(r'\1"\2":', mended))
-    for candidate in (text, mended, requoted):
-        try:
-            return (
-                json.loads(candidate, object_pairs_hook=_unique)
-                if whole
-                else json.JSONDecoder().raw_decode(candidate)[0]
-            )
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key is given twice")
-    return dict(pairs)
-
-
 def _number(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | str):
+    """A question's number however it is written: 1, 1.0, "1.", "Q1", "[1]"; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    text = str(value).strip().removeprefix("#")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else None
+    match = _NUMBER.fullmatch(str(value)) if len(str(value)) <= 20 and "-" not in str(value) else None
+    return int(match[1]) if match else None

@@ -18,14 +18,14 @@ _THOUGHT = re.compile(
 """Words and stems of thinking in the languages that models mark their thoughts in."""
 _NEUTRAL = re.compile(
     r"(?:final|answers?|repl(?:y|ies)|response|respond|output|results?|solution|conclusion|json|ya?ml|text|message|"
-    r"assistant|bot|model|user|system|human|tool|turn|header|role|im|eot|eos|bos|eom|sep|pad|sot|id|s|start|end|begin|"
+    r"assistant|chat|bot|token|sequence|data|file|line|model|user|system|human|tool|turn|header|role|im|eot|eos|bos|eom|sep|pad|sot|id|s|start|end|begin|"
     r"stop|open|close|of|a|b|i|p|u|br|hr|em|ul|ol|li|dl|dt|dd|td|tr|th|h\d|table|tbody|thead|code|pre|div|span|strong|"
     r"sub|sup|html|body|details|summary|return|inst|yes|no|unknown|version|number|\d+|[ _\-/|:.])+",
     re.IGNORECASE,
 )
 """Names that belong to answers, to turns of a chat, to plain markup, or to this probe's own words."""
 _MARK = re.compile(
-    r"<\|?\s?(?P<close>/)?(?P<name>[^\W\d][\w:.\- ]{0,39}?)\s?\|?(?P<self>/)?>|"
+    r"<[|｜]?\s?(?P<close>/)?(?P<name>[^\W\d][\w:.\- ]{0,39}?)\s?[|｜]?(?P<self>/)?>|"
     r"\[(?P<close2>/)?(?P<name2>[^\W\d][\w \-]{2,29})\]|"
     r"[◁【⟨«](?P<close3>/)?(?P<name3>[^\W\d][\w \-]{0,29})[▷】⟩»]|"
     r"\{\{?(?P<close4>/)(?P<name4>[^\W\d]\w{0,29})\}\}?"
@@ -34,12 +34,7 @@ _SIDES = re.compile(
     r"^(start|begin|open|end|close|stop)(?:_?of)?_+(.+)$|^(.+?)_+(start|begin|prefix|end|close|suffix)$", re.I
 )
 _OPENS = ("start", "begin", "open", "prefix")
-_CHANNEL = re.compile(r"<\|channel\|?>\s*(\w+)[^<]*(?:<\|message\|>)?", re.IGNORECASE)
-_HEADING = re.compile(
-    r"\W*(?:here(?:'s| is) (?:a |my |the )?)?(?:thinking|thoughts?|reasoning|analysis|chain of thought|draft|scratch ?pad)"
-    r"(?: process)?\W*(?:\n|$)|\W*(?:okay|ok|alright|hmm|wait|let me|let's|first,? |so,? )\b",
-    re.IGNORECASE,
-)
+_CHANNEL = re.compile(r"<\|channel\|?>\s*(\w+)(?:[^<\n{]{0,60}<\|message\|>)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Mark:
     is_thought: bool
 
 
-def visible_text(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """The text without its thoughts; one that is never closed hides everything after it.
 
     A closing mark of thought whose opening is not there (the prompt held it) hides everything before it. A stretch
@@ -82,15 +77,22 @@ def open_thought(text: str) -> Mark | None:
     return next((m for m in marks if m.opens and m.is_thought and _closing(m, marks) is None), None)
 
 
-def begins_with_thoughts(text: str) -> bool:
-    """Whether a text begins as thoughts do that bear no mark: with a heading of their own, or with a word of musing."""
-    return bool(_HEADING.match(text))
+def is_thought_name(name: str) -> bool:
+    """Whether a name says that what it names are thoughts."""
+    return bool(_THOUGHT.search(name))
 
 
 def _closing(mark: Mark, marks: list[Mark]) -> int | None:
-    """Where the stretch that a mark opens ends: behind the last close before the next opening of its name."""
-    ends = [m for m in marks if m.start >= mark.end and _matches(mark, m)]
-    return ends[0].end if ends else None
+    """Where the stretch that a mark opens ends: at the close that balances it, else at the last close of its name."""
+    depth, last = 1, None
+    for other in marks:
+        if other.start < mark.end or other.name != mark.name:
+            continue
+        depth += 1 if other.opens else -1
+        last = None if other.opens else other.end
+        if depth == 0:
+            return other.end
+    return last
 
 
 def _matches(opening: Mark, closing: Mark) -> bool:

@@ -6,10 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.probe.replies import ParsedReply, read_label, read_reply, without_reasoning
+from strandline.probe.replies import ParsedReply, read_label, read_reply
+from strandline.probe.thoughts import open_thought, without_reasoning
 
 GOOD = '{"answers": [{"index": 1, "answer": "YES"}, {"index": 2, "answer": "NO"}, {"index": 3, "answer": "UNKNOWN"}]}'
 WHOLE = ["YES", "NO", "UNKNOWN"]
+YAML = """```yaml
+answers:
+  - index: 1
+    answer: YES
+  - index: 2
+    answer: NO
+  - answer: 'UNKNOWN'
+    index: 3
+```"""
 ECHO = '{"answers": [{"index": 1, "answer": "YES"}, …]}'
 
 
@@ -47,6 +57,36 @@ def labels(parsed: ParsedReply) -> list[str | None]:
         pytest.param(GOOD[:-2] + ', {"index": 4, "answer": "YES"}, {"index": -1, "answer": "NO"}]}', id="out of range"),
         pytest.param(GOOD.replace("]}", ', {"index": 2, "answer": "NO"}]}'), id="repeated alike"),
         pytest.param("1. YES\n2. NO\n3. UNKNOWN", id="lines"),
+        pytest.param(GOOD.replace('"YES"', '"YES", "why": "the set {a, b] and a \\" quote"'), id="braces in strings"),
+        pytest.param(GOOD.replace('"YES"', '{"value": "YES", "p": 0.9}'), id="objects in entries"),
+        pytest.param(GOOD.replace('"NO"', '"NO", "meta": {"source": {"n": 7}}'), id="objects beside the answer"),
+        pytest.param(json.dumps(GOOD), id="JSON in a string"),
+        pytest.param(json.dumps({"answers": json.dumps(json.loads(GOOD)["answers"])}), id="JSON in JSON"),
+        pytest.param('{"thinking": "{\'index\': 1, \'answer\': \'NO\'}",' + GOOD[1:], id="draft in JSON"),
+        pytest.param(GOOD.replace("index", "INDEX").replace("answer", "ANSWER"), id="keys in capitals"),
+        pytest.param(GOOD.replace(": 1,", ": 1.0,").replace(": 2,", ": 2.0,"), id="numbers with a point"),
+        pytest.param(GOOD.replace(": 1,", ': "Q1",').replace(": 2,", ': "[2]",'), id="numbers as text"),
+        pytest.param('{"Q1": "YES", "question 2": {"answer": "NO"}, "3": ["UNKNOWN"]}', id="map of named numbers"),
+        pytest.param('[[1, "YES"], [2, "NO"], [3, "UNKNOWN"]]', id="pairs"),
+        pytest.param('[{"answer": "YES"}, {"answer": "NO"}, {"answer": "UNKNOWN"}]', id="entries in order"),
+        pytest.param("[{index: 1, answer: YES}, {index: 2, answer: NO}, {index: 3, answer: UNKNOWN}]", id="bare words"),
+        pytest.param(GOOD.replace('"YES"', "'YES'"), id="one entry in single quotes"),
+        pytest.param("| # | answer |\n|---|---|\n| 1 | YES |\n| 2 | NO |\n| 3 | UNKNOWN |", id="table"),
+        pytest.param("[1] YES\n[2] NO\n[3] UNKNOWN", id="numbers in brackets"),
+        pytest.param("1,YES\n2,NO\n3,UNKNOWN", id="comma-separated"),
+        pytest.param("1\tYES\n2\tNO\n3\tUNKNOWN", id="tab-separated"),
+        pytest.param(YAML, id="YAML"),
+        pytest.param("answers:\n  1: YES\n  2: 'NO'\n  3: UNKNOWN", id="YAML map"),
+        pytest.param("- YES\n- NO\n- UNKNOWN", id="bullets"),
+        pytest.param(f"<|START_THINKING|>1. NO<|END_THINKING|><|START_RESPONSE|>{GOOD}<|END_RESPONSE|>", id="Cohere"),
+        pytest.param(f"◁think▷1. NO◁/think▷{GOOD}", id="Kimi"),
+        pytest.param(f"<seed:think>{ECHO}</seed:think>{GOOD}", id="Seed"),
+        pytest.param(f"<|inner_prefix|>1. NO<|inner_suffix|>{GOOD}", id="Apertus"),
+        pytest.param(f"<think>a <think> tag, 1. NO</think>{GOOD}", id="a mark named in thoughts"),
+        pytest.param(f"<reasoning>1. NO <think>x</think> 1. UNKNOWN</reasoning>{GOOD}", id="thoughts in thoughts"),
+        pytest.param(f"<answer>{GOOD}</answer>", id="an answer's own mark"),
+        pytest.param(f"<|im_start|>assistant\n{GOOD}<|im_end|>", id="marks of a turn"),
+        pytest.param(f"<reply_42>{GOOD}</reply_42>", id="a closed mark of no known name"),
         pytest.param("**1.** YES\n- 2) **No**\nQ3: unknown.", id="marked lines"),
         pytest.param("1. Had A released version 1.0 yet? YES\n2. B 2? - NO\n3: C: UNKNOWN", id="questions repeated"),
     ],
@@ -121,6 +161,16 @@ def test_what_is_whole_is_kept_and_the_rest_is_missing_with_its_reason(
         (None, "length", None, "truncated"),
         (f"<think>Let me see. {GOOD}", "length", None, "truncated"),
         ('{"answers": [{"index": 1, "ans', "length", None, "truncated"),
+        (f"<|START_THINKING|>{GOOD}", "length", None, "truncated"),
+        (f"<|START_PONDERING|>{GOOD}", "length", None, "truncated"),
+        (f"◁think▷{GOOD}", "length", None, "truncated"),
+        (f"[REASONING]\n{GOOD}", "length", None, "truncated"),
+        (f"<wibble>{GOOD}", "length", None, "truncated"),
+        (f"<thinking>{GOOD}", "stop", None, "empty"),
+        (f"<|channel|>analysis<|message|>{GOOD}", "length", None, "truncated"),
+        (f"Okay, the first one I remember.\n{GOOD}", "length", None, "truncated"),
+        ('{"thinking": "I would say {\\"index\\": 1, \\"answer\\": \\"NO\\"} or', "length", None, "truncated"),
+        ("{\"notes\": \"{'index': 1, 'answer': 'NO'}, so", "length", None, "truncated"),
         ("I'm sorry, but I can't help with that.", "stop", None, "refused"),
         ("I’m sorry, I cannot answer.", "stop", None, "refused"),
         (None, "stop", "I decline.", "refused"),
@@ -182,6 +232,17 @@ def test_only_the_part_after_the_last_reasoning_is_visible() -> None:
     assert without_reasoning("<think>a</think>b<think>c</think>d") == "b d"
     assert without_reasoning("a</think>b") == "b"
     assert without_reasoning("a<think>b") == "a"
+
+
+def test_a_thought_that_is_still_open_at_the_end_of_a_prompt_is_found() -> None:
+    assert open_thought("<|im_start|>assistant\n<think>\n") is not None
+    assert open_thought("<|im_start|>assistant\n<think>\n\n</think>\n\n") is None
+    assert open_thought("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>") is None
+
+
+def test_lists_beside_the_answers_are_no_answers() -> None:
+    beside = GOOD[:-1] + ', "sources": ["a", "b", "c"], "p": {"1": 0.9, "2": 0.8}}'
+    assert labels(read_reply(beside, 3)) == WHOLE
 
 
 def test_a_round_without_questions_is_an_error() -> None:
