@@ -65,7 +65,7 @@ comment on column probe.rounds.round is 'round within the pass, from 0';
 comment on column probe.rounds.messages is 'the messages sent, as JSON';
 comment on column probe.rounds.reply is 'the raw reply';
 comment on column probe.rounds.usage is 'token usage and the parameters really used, as JSON';
-comment on column probe.rounds.status is 'ok, partial (some answers missing), empty, refused, truncated, unparsed, nonfinite, prompt_truncated, or error (nothing was asked)';
+comment on column probe.rounds.status is 'ok, partial (some answers missing), empty, refused, truncated, unparsed, nonfinite, low_mass (the labels have next to none of the probability), prompt_truncated, or error (nothing was asked)';
 comment on column probe.rounds.reason is 'one plain sentence when the status is not ok';
 comment on column probe.rounds.asked_at is 'UTC instant of the reply';
 
@@ -182,6 +182,6 @@ comment on column probe.boundaries.real_total is 'real releases answered';
 comment on column probe.boundaries.replicates is 'passes';
 comment on column probe.boundaries.rounds is 'rounds over all passes';
 comment on column probe.boundaries.questions is 'questions answered';
-comment on column probe.boundaries.status is 'ok, right_censored, left_censored, no_boundary, drift, inconclusive, unanswered, or wide';
+comment on column probe.boundaries.status is 'ok, right_censored, left_censored, no_boundary, drift, inconclusive, unanswered, low_mass, or wide';
 comment on column probe.boundaries.reason is 'one plain sentence behind the status';
 comment on column probe.boundaries.details is 'evidences and stability figures, as JSON';

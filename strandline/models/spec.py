@@ -22,12 +22,9 @@ _MOVING_REVISIONS = {"main", "master", "head", "latest"}
 """Names that a hub moves to every new commit."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-<<<<<<< HEAD
 """As ``sha256sum`` writes it."""
-
-=======
 _API_VERSION = re.compile(r"api-version=[\w.-]+")
->>>>>>> 99c4caa (Tell a server's trouble from a model's silence; one patience and one redaction for endpoints; believe no stand-in for a log-probability)
+"""The query of an Azure address, which holds no secret."""
 _ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 """What POSIX allows as a variable's name, in capitals as keys are named; a key itself does not look like this."""
 

@@ -15,9 +15,9 @@ Kind = Literal["real", "decoy"]
 Label = Literal["YES", "NO", "UNKNOWN"]
 LABELS: tuple[Label, ...] = ("YES", "NO", "UNKNOWN")
 ROUND_STATUSES = (
-    "ok", "partial", "empty", "refused", "truncated", "unparsed", "nonfinite", "prompt_truncated", "error",
+    "ok", "partial", "empty", "refused", "truncated", "unparsed", "nonfinite", "low_mass", "prompt_truncated", "error",
 )  # fmt: skip
-"""Every status of an exchange: all answers, some, or what stood in the way of each."""
+"""Every status of an exchange: all answers, some, or what stood in the way of each (`low_mass`: of believing them)."""
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,21 @@ evidence. Estimating is done in `calibrated` and `modelclock`; here results beco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Literal
 
 from strandline.probe import StoredRound, calibrated, modelclock
 from strandline.probe.calendar import Calendar
 from strandline.probe.evidence import HYPOTHESES
+from strandline.probe.likelihood import LEAST_LABEL_MASS, LOW_MASS, low_mass_reason, mean_label_mass
 from strandline.probe.session import answered
 from strandline.probe.soundness import ascending_days, sound_rounds
 
 Estimator = Literal["calibrated", "modelclock", "modelclock_reference"]
 ESTIMATORS: tuple[Estimator, ...] = ("calibrated", "modelclock", "modelclock_reference")
 """The vocabulary that suites and column comments follow."""
-STATUSES: tuple[str, ...] = tuple(dict.fromkeys((*calibrated.STATUSES, *modelclock.PASS_STATUSES)))
+STATUSES: tuple[str, ...] = tuple(dict.fromkeys((*calibrated.STATUSES, *modelclock.PASS_STATUSES, LOW_MASS)))
 """Every status that a boundary can have, by either estimator."""
 ALL_PASSES = -1
 """The replicate that stands for all passes together."""
@@ -106,10 +107,31 @@ def date_run(
     for stored_round in rounds:
         _check(calendar, stored_round)
     if estimator == "calibrated":
-        return _calibrated(calendar, rounds, seed)
-    if estimator in modelclock.VARIANTS:
-        return _modelclock(calendar, rounds, estimator)
-    raise ValueError(f"no estimator is called {estimator!r}; there are {', '.join(ESTIMATORS)}")
+        boundary, mass = _calibrated(calendar, rounds, seed)
+    elif estimator in modelclock.VARIANTS:
+        boundary, mass = _modelclock(calendar, rounds, estimator)
+    else:
+        raise ValueError(f"no estimator is called {estimator!r}; there are {', '.join(ESTIMATORS)}")
+    return _judged_by_label_mass(boundary, rounds), mass
+
+
+def _judged_by_label_mass(boundary: Boundary, rounds: Sequence[StoredRound]) -> Boundary:
+    """The boundary without a date where the labels had next to none of the model's probability."""
+    mass = mean_label_mass(rounds)
+    if mass is None or mass >= LEAST_LABEL_MASS:
+        return boundary
+    return replace(
+        boundary,
+        status=LOW_MASS,
+        reason=low_mass_reason(mass),
+        label=f"none ({LOW_MASS})",
+        estimate_from=None,
+        estimate_to=None,
+        low80=None,
+        high80=None,
+        low95=None,
+        high95=None,
+    )
 
 
 def _check(calendar: Calendar, stored: StoredRound) -> None:

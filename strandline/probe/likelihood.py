@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from strandline.probe import LABELS, Answer, Question
+from strandline.probe import LABELS, Answer, Question, StoredRound
 from strandline.probe.questions import likelihood_messages, likelihood_text
 from strandline.probe.templates import chat_text
 from strandline.scoring.tokens import guarded, ids_of_prompt
 
 Floats = npt.NDArray[np.float64]
 
+LOW_MASS = "low_mass"
+"""Status of a round, and of a boundary, whose labels had less of the model's probability than `LEAST_LABEL_MASS`."""
 LEAST_LABEL_MASS = 0.05
 """Mean probability of the labels below which a round is `low_mass`. SmolLM2-135M, which answers as asked, has 0.23,
 a model that would begin with a thought or a greeting next to nothing. A judgement between the two: a label that is one
@@ -68,6 +70,17 @@ def label_mass(log_probabilities: Floats) -> float | None:
     return float(rows.mean()) if rows.size else None
 
 
+def mean_label_mass(rounds: Sequence[StoredRound]) -> float | None:
+    """The mean of what the labels had in these rounds; None where no token probabilities were read."""
+    masses = [mass for r in rounds if isinstance(mass := r.reply.usage.get("label_mass"), float | int)]
+    return sum(masses) / len(masses) if masses else None
+
+
+def low_mass_reason(mass: float) -> str:
+    """One sentence on labels that have so little of the model's probability."""
+    return f"YES, NO and UNKNOWN have {mass:.2g} of the probability: the model would rather say something else"
+
+
 def likelihood_status(missing: int, n_questions: int, mass: float | None) -> tuple[str, str | None]:
     """Status and reason of a round whose label probabilities were read.
 
@@ -80,8 +93,7 @@ def likelihood_status(missing: int, n_questions: int, mass: float | None) -> tup
     if missing == n_questions:
         return "nonfinite", unread
     if mass is not None and mass < LEAST_LABEL_MASS:
-        low = f"YES, NO and UNKNOWN have {mass:.2g} of the probability: the model would rather say something else"
-        return "low_mass", "; ".join(part for part in (low, unread) if part)
+        return LOW_MASS, "; ".join(part for part in (low_mass_reason(mass), unread) if part)
     return ("partial", unread) if missing else ("ok", None)
 
 

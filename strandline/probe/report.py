@@ -12,6 +12,7 @@ from datetime import date
 from strandline.probe import StoredRound
 from strandline.probe.boundaries import Boundary, agreement
 from strandline.probe.evidence import counted_flags
+from strandline.probe.likelihood import LEAST_LABEL_MASS, mean_label_mass
 from strandline.probe.modelclock import Probe, probes_of
 from strandline.probe.session import answered
 
@@ -41,6 +42,7 @@ STATUS_WORDS = {
     "drift": "gradual drift, no localised boundary",
     "inconclusive": "inconclusive",
     "unanswered": "no usable answers",
+    "low_mass": "the model would rather say something other than YES, NO or UNKNOWN",
     "wide": "wider than the target",
 }
 """How a status reads in a report; `ok` has a date instead."""
@@ -98,7 +100,7 @@ def _estimate(b: Boundary) -> str:
 
 def range_text(b: Boundary, low: date | None, high: date | None) -> str:
     """'A to B', an end outside the calendar in words, or none."""
-    if low is None and high is None and (b.estimator == "calibrated" or b.status == "unanswered"):
+    if low is None and high is None and (b.estimator == "calibrated" or b.status in ("unanswered", "low_mass")):
         return NOT_SHOWN
     return f"{low or 'before the calendar'} to {high or 'after the calendar'}"
 
@@ -109,6 +111,11 @@ def rates_text(b: Boundary, stored: Sequence[StoredRound]) -> str:
     lines |= {f"  from {month} on": _share(yes, n) for month, yes, n in _thirds(stored)}
     lines |= {"YES to decoys": _share(b.rates.decoy_yes, b.rates.decoy_total)}
     lines |= _mean_p_yes(stored)
+    mass = mean_label_mass(answered(stored))
+    if mass is not None:
+        lines["Mass on the labels"] = f"{mass:.2g}" + (
+            "" if mass >= LEAST_LABEL_MASS else f", below {LEAST_LABEL_MASS}"
+        )
     same, repeated = agreement(answered(stored))
     if repeated:
         lines["Same answer again"] = _share(same, repeated)

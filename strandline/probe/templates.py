@@ -51,7 +51,7 @@ def chat_text(tokenizer: Any, messages: Messages, *, closes_thoughts: bool = Tru
             be closed.
     """
     settings = _thinking_off(tokenizer) if closes_thoughts else {}
-    text, given = _complete(lambda chat, more: _rendered(tokenizer, chat, settings | more), messages)
+    text, given = _complete(lambda chat, more: _rendered(tokenizer, chat, {**settings, **more}), messages)
     text = _without_dates(text, given)
     thought = open_thought(text[_end_of(text, given) :])
     return _closed(text, thought.name) if thought and closes_thoughts else text

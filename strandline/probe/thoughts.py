@@ -58,7 +58,8 @@ def without_reasoning(text: str) -> str:
     closes = [mark for mark in marks if mark.is_thought and not mark.opens]
     orphan = [mark for mark in closes if not any(_matches(m, mark) and m.start < mark.start for m in marks)]
     start = max((mark.end for mark in orphan), default=0)
-    shown, at = [], start
+    shown: list[str] = []
+    at = start
     for mark in marks:
         if mark.start < at or not mark.opens:
             continue
