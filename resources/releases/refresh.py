@@ -14,6 +14,8 @@ from strandline.releases.github import TAG_SOURCE
 from strandline.releases.merge import merged
 from strandline.releases.trust import MIRROR, redated, without_dates
 
+UNDATED = "no version has a day that can be believed"
+
 
 @dataclass(frozen=True)
 class SourceState:
@@ -93,7 +95,8 @@ def _failed(before: SourceState, error: Exception) -> SourceState:
 def _fetched(before: SourceState, listing: Listing, etag: str | None, day: date, n_releases: int) -> SourceState:
     midnight = datetime.combine(day, time(), UTC)
     status = listing_status(listing)
-    return replace(before, fetched_at=midnight, etag=etag, status=status, error=listing.note, n_releases=n_releases)
+    note = listing.note or (UNDATED if status == "undated" else None)
+    return replace(before, fetched_at=midnight, etag=etag, status=status, error=note, n_releases=n_releases)
 
 
 def listing_status(listing: Listing) -> SourceStatus:

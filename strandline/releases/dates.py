@@ -1,7 +1,8 @@
-"""Days out of what registries write: one place that reads instants and dates, always as days in UTC."""
+"""Days out of what registries write: one place that reads instants and dates as days in UTC, and compares them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -11,6 +12,16 @@ TOO_EARLY = "too_early"
 """Flag of a version whose day lies before its registry held anything."""
 UNREADABLE = "unreadable_day"
 """Flag of a version whose registry gives something that is no day."""
+
+
+MAX_APART_DAYS = 2
+"""Two sources may differ by time zones and by a day between upload and announcement; more is a contradiction."""
+
+
+def far_apart(days: Iterable[date]) -> bool:
+    """Whether days that sources give for one release contradict each other."""
+    ordered = sorted(days)
+    return bool(ordered) and (ordered[-1] - ordered[0]).days > MAX_APART_DAYS
 
 
 def utc_day(value: Any, since: date = EARLIEST) -> date | None:

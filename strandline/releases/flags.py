@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from strandline.releases import Release
-from strandline.releases.dates import TOO_EARLY
+from strandline.releases.dates import TOO_EARLY, far_apart
 from strandline.releases.sources import named, source_uncertainty
 from strandline.releases.spelled_dates import telling_date
 from strandline.releases.versions import is_plain, parse, scheme_of
@@ -20,8 +20,6 @@ RULES_VERSION = "2"
 """Raised when the rules of flags, merging or items change what the tables hold, so that the UI shows them as stale."""
 TAG_DATED_PROJECTS = {"PostgreSQL": 4}
 """Projects whose every source takes the day of the tag, and by how many days it precedes the announcement."""
-MAX_APART_DAYS = 2
-"""Two sources may differ by time zones and by a day between upload and announcement; more is a contradiction."""
 BACKFILL_DAYS = 1
 """Slack between days of one registry that are out of order: time zones and uploads around midnight."""
 BULK_LINES = 3
@@ -37,12 +35,6 @@ COMPUTED = frozenset(
 def uncertainty_days(source: str, project: str) -> int:
     """By how many days a date of this source may differ from the day on which the release was announced."""
     return max(source_uncertainty(source), TAG_DATED_PROJECTS.get(project, 0))
-
-
-def far_apart(days: Iterable[date]) -> bool:
-    """Whether days that sources give for one release contradict each other."""
-    ordered = sorted(days)
-    return bool(ordered) and (ordered[-1] - ordered[0]).days > MAX_APART_DAYS
 
 
 def flagged(releases: Iterable[Release], today: date) -> list[Release]:

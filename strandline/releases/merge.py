@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import date, datetime
 
 from strandline.releases import Listed, Listing, Project, Release, SourceDay, pypi
-from strandline.releases.flags import DISAGREE, far_apart
+from strandline.releases.dates import far_apart
+from strandline.releases.flags import DISAGREE
 from strandline.releases.github import TAG_SOURCE
 from strandline.releases.sources import is_first_hand
 from strandline.releases.trust import MIRROR

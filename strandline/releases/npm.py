@@ -37,11 +37,13 @@ def parse(payload: Any, package: str = "") -> Listing:
     """All versions that the document speaks of.
 
     Unpublished ones come without a date and flagged, since they have existed. ValueError for a document without times
-    (the abbreviated form) or one that is no package document at all.
+    (the abbreviated form), one of another `package` than was asked for, or one that is no package document at all.
     """
     if not isinstance(payload, Mapping) or not isinstance(payload.get("name"), str):
         raise ValueError(f"npm: not a package document: {str(payload)[:80]!r}")
     name, times, versions = str(payload["name"]), payload.get("time"), payload.get("versions") or {}
+    if package and name.casefold() != package.casefold():
+        raise ValueError(f"npm: not about {package}, which was asked for, but about {name[:80]!r}")
     if not isinstance(times, Mapping):
         raise ValueError(f"npm: {name} came as an abbreviated document, without upload times")
     if not isinstance(versions, Mapping):

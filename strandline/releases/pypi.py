@@ -55,10 +55,13 @@ def page(package: str, version: str, base: str) -> str:
 def parse(payload: Any, package: str = "") -> Listing:
     """All versions of the index's answer, those without files (and so without a date) included.
 
-    ValueError for an answer that is not a project page. A file whose name gives no version, or another project than
-    the page's, is left out; `note` says so where no file has an upload time.
+    ValueError for an answer that is not a project page, or that of another `package` than was asked for. A file whose
+    name gives no version, or another project than the page's, is left out; `note` says so where no file has an upload
+    time.
     """
     name, rows, versions = _page(payload)
+    if package and canonicalize_name(name) != canonicalize_name(package):
+        raise ValueError(f"pypi: not about {package}, which was asked for, but about {name[:80]!r}")
     files: dict[str, list[File]] = defaultdict(list)
     for row in rows:
         if (version := _version_of(row, name)) is not None:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from time import strptime
 
 from strandline.releases import Release
+from strandline.releases.dates import far_apart
 from strandline.releases.versions import is_plain, parse, scheme_of
 
 YEARS = range(1990, 2101)
@@ -36,10 +37,14 @@ month of it by chance once in 16,000."""
 
 
 def telling_date(releases: Sequence[Release]) -> list[Release]:
-    """Releases of ONE project whose version spells out when they came; `releases` in any order."""
+    """Releases of ONE project whose version spells out when they came; `releases` in any order.
+
+    What the project's scheme is, is learnt from days that no source disputes.
+    """
     dated = [(r, numbers) for r in releases if r.released_on is not None and (numbers := _numbers(r))]
-    by_majority = _years_of_majority(dated)
-    by_runs = _values_by_years(dated)
+    undisputed = [(r, numbers) for r, numbers in dated if not far_apart(r.days.values())]
+    by_majority = _years_of_majority(undisputed)
+    by_runs = _values_by_years(undisputed)
     return [
         release
         for release, numbers in dated

@@ -364,4 +364,8 @@ def test_an_index_without_upload_times_is_undated_and_says_why(http: Http) -> No
         (outcome,) = refresh([target(project("pypi", "old"))], Registries(http, endpoints(web.url)), NOW)
     assert outcome.state.status == "undated"
     assert outcome.state.error == "the index gives no upload times, so none of its versions can be dated"
+    zero = npm_document("zero", {"1.0.0": "0001-01-01T00:00:00Z"})
+    with WebServer(Registry({"/npm/zero": zero})) as web:
+        (zeros,) = refresh([target(project("npm", "zero"))], Registries(http, endpoints(web.url)), NOW)
+    assert (zeros.state.status, zeros.state.error) == ("undated", "no version has a day that can be believed")
     assert [r.flags for r in outcome.releases or []] == [("no_date",)]

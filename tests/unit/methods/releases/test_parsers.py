@@ -264,6 +264,18 @@ def test_a_version_that_the_index_does_not_list_among_its_versions_is_flagged() 
     assert {v: r.flags for v, r in listed.items()} == {"1.0": (), "9.9": ("unlisted",)}
 
 
+def test_an_answer_about_another_package_than_was_asked_for_is_refused() -> None:
+    day = "2024-01-01T00:00:00Z"
+    page = simple_page("Foo.Bar", [{"filename": "foo_bar-1.0.tar.gz", "upload-time": day}])
+    assert len(pypi.parse(page, "foo__bar").releases) == len(
+        npm.parse(npm_document("Left", {"1.0.0": day}), "left").releases
+    )
+    with pytest.raises(ValueError, match=r"pypi: not about other, which was asked for, but about 'Foo\.Bar'"):
+        pypi.parse(page, "other")
+    with pytest.raises(ValueError, match="npm: not about right, which was asked for, but about 'left'"):
+        npm.parse(npm_document("left", {"1.0.0": day}), "right")
+
+
 def test_an_index_without_upload_times_says_so_and_an_odd_file_hides_no_other() -> None:
     listing = pypi.parse(simple_page("bar", [{"filename": "bar-1.0.tar.gz"}, {"filename": "bar-1.1.tar.gz"}]))
     assert listing.note == "the index gives no upload times, so none of its versions can be dated"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.releases import Release
+from strandline.releases import Release, SourceDay
 from strandline.releases.decoys import decoys_for, patch_jump
 from strandline.releases.facts import facts_folder, read_projects, read_releases
 from strandline.releases.flags import flagged
@@ -33,6 +33,13 @@ HALF_YEARS = [
 
 def test_a_project_that_opens_a_line_a_half_year_tells_its_years_in_late_patches_too() -> None:
     assert telling(*HALF_YEARS) == {version for version, _ in HALF_YEARS}
+
+
+def test_a_disputed_day_hides_no_scheme() -> None:
+    rows = [release(v, d) for v, d in HALF_YEARS]
+    wrong = replace(rows[4], released_on=date(2012, 1, 1), other_days=(SourceDay("npm", date(2020, 5, 1)),))
+    assert wrong.version.startswith("20.")
+    assert {r.version for r in telling_date([*rows[:4], wrong, *rows[5:]])} == {version for version, _ in HALF_YEARS}
 
 
 def test_a_project_that_began_to_count_by_years_tells_them_from_there_on() -> None:
