@@ -74,8 +74,10 @@ class ModelListResource(dg.ConfigurableResource[Any]):
         """The listed model of that name; ValueError where it is not listed."""
         listed = {spec.name: spec for spec in self.read()}
         if name not in listed:
+            names = ", ".join(listed) or "none"
             raise ValueError(
-                f"{self.path} does not list a model named {name!r}; it lists {', '.join(listed) or 'none'}"
+                f"{self.path} does not list a model named {name!r}; it lists {names}. A model that was renamed runs "
+                "under its new name; what is stored under the old one stays"
             )
         return listed[name]
 

