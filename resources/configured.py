@@ -148,8 +148,12 @@ class BenchmarkListResource(dg.ConfigurableResource[Any]):
     path: str = "data/benchmarks.csv"
 
     def read(self) -> list[BenchmarkSpec]:
-        """The listed benchmarks; ValueError names every faulty line."""
-        return read_specs(rooted(self.path).read_text(encoding="utf-8"))
+        """The listed benchmarks; ValueError names every faulty line, or says why the list cannot be opened."""
+        try:
+            text = rooted(self.path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"the list of benchmarks {self.path} cannot be opened: {error.strerror}") from error
+        return read_specs(text)
 
     def find(self, name: str) -> BenchmarkSpec:
         """The listed benchmark of that name; ValueError where it is not listed."""

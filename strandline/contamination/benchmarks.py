@@ -100,13 +100,17 @@ def read_specs(text: str) -> list[BenchmarkSpec]:
         ValueError: names every faulty line: a missing column or value, an unknown format, a date that is none, a name
             used twice.
     """
-    reader = csv.DictReader(io.StringIO(text))
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
     if missing:
         raise ValueError(f"the list of benchmarks lacks the column(s) {', '.join(missing)}")
     specs: list[BenchmarkSpec] = []
     faults: list[str] = []
-    for number, row in enumerate(reader, start=2):
+    try:
+        rows = list(enumerate(reader, start=2))
+    except csv.Error as error:
+        raise ValueError(f"the list of benchmarks is not readable as CSV: {error}") from error
+    for number, row in rows:
         try:
             specs.append(_spec(row))
         except ValueError as error:
@@ -160,6 +164,8 @@ def read_benchmark(spec: BenchmarkSpec, payload: bytes) -> Benchmark:
 
 
 def _spec(row: Mapping[str, str | None]) -> BenchmarkSpec:
+    if more := row.get(None):  # type: ignore[call-overload]
+        raise ValueError(f"{len(row) - 1 + len(more)} cells for {len(row) - 1} columns")
     values = {name: (row[name] or "").strip() for name in COLUMNS}
     empty = [name for name in ("benchmark", "version", "address", "format", "text") if not values[name]]
     if empty:

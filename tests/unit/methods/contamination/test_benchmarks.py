@@ -8,6 +8,8 @@ import json
 import lzma
 import tarfile
 import zipfile
+from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -67,15 +69,19 @@ def test_our_own_benchmark_is_readable_and_distinct(root) -> None:
     assert all(text.startswith("Question: ") and "\nAnswer: " in text for text in found.texts)
 
 
-def test_the_shared_copies_read_as_declared(root, shared) -> None:
+def test_public_files_read_as_declared(root: Path) -> None:
+    """Rows as the published files of two listed benchmarks have them, with words of our own."""
     specs = {item.benchmark: item for item in read_specs((root / "data" / "benchmarks.csv").read_text())}
-    gsm8k = read_benchmark(specs["gsm8k_test"], (shared / "data" / "bench" / "gsm8k_test.jsonl").read_bytes())
-    assert len(gsm8k.texts) == 1319
-    mmlu = specs["mmlu_sociology"]
-    alone = BenchmarkSpec(mmlu.benchmark, "1", "x", mmlu.format, mmlu.text, mmlu.label)
-    found = read_benchmark(alone, (shared / "data" / "bench" / "mmlu_sociology_test.csv").read_bytes())
-    assert len(found.texts) == 201
-    assert set(found.labels) == set("ABCD")
+    rows = [{"question": f"How much is {k} and {k}?", "answer": f"{k} + {k} = {2 * k}\n#### {2 * k}"} for k in range(3)]
+    payload = "\n".join(json.dumps(row) for row in rows).encode()
+    gsm8k = read_benchmark(replace(specs["gsm8k_test"], sha256=None), payload)
+    assert gsm8k.texts[1] == "How much is 1 and 1?\n1 + 1 = 2\n#### 2"
+    mmlu = replace(specs["mmlu_sociology"], address="x", sha256=None)
+    table = b'"Which, of these?",one,"two, or more",three,four,B\nAnd this?,a,b,c,d,D\n'
+    made = read_benchmark(mmlu, table)
+    assert len(made.texts) == 2
+    assert made.labels == ("B", "D")
+    assert "two, or more" in made.texts[0]
 
 
 def test_every_format_keeps_the_published_order() -> None:
@@ -180,6 +186,22 @@ def test_a_list_without_its_columns_or_with_a_name_twice_is_refused() -> None:
         read_specs("benchmark,version\nx,1\n")
     with pytest.raises(ValueError, match="used twice"):
         read_specs(csv_text(line(), line()))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (csv_text(line()) + "\nb2,1,x,jsonl,q,,,,,more,cells\n", "line 3: 11 cells for 9 columns"),
+        (csv_text(line()) + '\n"b2,1,x,jsonl,q\n', "the list of benchmarks"),
+    ],
+)
+def test_lines_with_too_many_cells_or_an_open_quote_are_named(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        read_specs(text)
+
+
+def test_a_list_saved_with_a_byte_order_mark_is_read() -> None:
+    assert [item.benchmark for item in read_specs("\ufeff" + csv_text(line()))] == ["b"]
 
 
 def test_one_line_adds_a_file() -> None:

@@ -1,6 +1,7 @@
 """The model-free order check: exact level, detection of sorted files, real files that pass, bad input."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,11 +24,6 @@ def invented(rng, n, topic=None):
 
 def whole(texts):
     return [Shard(0, 0, len(texts))]
-
-
-def gsm8k(shared):
-    lines = (shared / "data" / "bench" / "gsm8k_test.jsonl").read_text().splitlines()
-    return [json.loads(line)["question"] for line in lines]
 
 
 def test_the_combined_check_keeps_its_level_under_random_orders() -> None:
@@ -106,14 +102,15 @@ def test_a_window_group_asks_about_its_own_windows_only() -> None:
     assert not check_order(texts, shards, group=PermutationGroup(6), n_permutations=199).fails()
 
 
-def test_the_real_grade_school_file_passes_and_fails_once_sorted(shared) -> None:
-    texts = gsm8k(shared)
+def test_the_projects_own_benchmark_passes_and_fails_once_sorted(root: Path) -> None:
+    lines = (root / "data" / "benchmarks" / "tideline.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["question"] for line in lines]
     shards = make_shards([len(text) for text in texts])
     check = check_order(texts, shards, n_permutations=199)
     assert not check.fails()
     assert check.p_value > 0.05
-    by_topic = sorted(texts, key=lambda text: text.split()[0])
-    assert check_order(by_topic, shards, n_permutations=199).fails()
+    by_first_word = sorted(texts, key=lambda text: text.split()[0])
+    assert check_order(by_first_word, shards, n_permutations=199).fails()
 
 
 def test_a_p_value_on_the_gate_fails() -> None:
