@@ -58,9 +58,8 @@ def main() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    shared = Path(os.environ.get("STRANDLINE_SHARED", ROOT.parent / "shared"))
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--data", type=Path, default=shared / "data" / "bench" / "gsm8k_test.jsonl")
+    made.add_argument("--data", type=Path, default=ROOT / "data" / "benchmarks" / "tideline.jsonl")
     made.add_argument("--text", default=r"{question}\n{answer}", help="column or template of the examples")
     made.add_argument("--shards", type=int, default=4)
     made.add_argument("--orders", type=int, default=3, help="orderings of each shard that are timed")

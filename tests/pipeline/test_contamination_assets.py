@@ -522,3 +522,8 @@ def test_suites_notice_a_wrong_value(finished: tuple[House, Any], name: str, col
     rows = house.store.query(f"select * from contamination.{name} where benchmark = 'known'")
     wrong = rows.with_columns(pl.lit(value, rows.schema[column]).alias(column))
     assert not validate(name, wrong, SUITES[f"contamination.{name}"]).passed
+
+
+def test_a_list_of_benchmarks_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"the list of benchmarks .*none\.csv cannot be opened: No such file"):
+        BenchmarkListResource(path=str(tmp_path / "none.csv")).read()
