@@ -275,3 +275,15 @@ def test_a_wrong_setting_is_named_before_anything_is_fetched(house: House) -> No
     result = house.run()
     assert not result.success
     assert not Scripted.asked
+
+
+def test_a_source_from_outside_the_tree_is_one_record(house: House) -> None:
+    assert sorted(span_sources.known_kinds()) == ["git", "news", "readme", "scripted", "wikipedia"]
+    assert house.run().success
+    assert house.store.query("select source, kind from spans.resources").row(0) == ("scripted", "panel")
+    house.settle([], options={"web": "x"})
+    with pytest.raises(ValueError, match="no topics"):
+        SpanListResource(path=str(house.folder / "spans.yaml")).read()
+    house.settle(TOPICS, options={"web": "x"})
+    with pytest.raises(ValueError, match="unknown option web; known are api"):
+        SpanListResource(path=str(house.folder / "spans.yaml")).read()
