@@ -14,7 +14,7 @@ from assets import loggers
 from console import progress
 
 SLEEPER = """
-import time, dagster as dg
+import pathlib, time, dagster as dg
 from assets import loggers
 from console import progress
 
@@ -22,7 +22,7 @@ from console import progress
 def working(context):
     context.log.info("round 1 of 2")
     print("noise of a library")
-    print("READY", file=open({flag!r}, "w"))
+    pathlib.Path({flag!r}).touch()
     time.sleep(30)
 
 @dg.job(logger_defs={{"progress": loggers.progress}})
