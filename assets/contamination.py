@@ -9,7 +9,7 @@ import dagster as dg
 
 from assets import pictures
 from assets.partitions import benchmarks, model_by_benchmark, name_of
-from assets.tables import materialized, table_asset, table_multi_asset
+from assets.tables import materialized, table_asset, table_multi_asset, version_of
 from resources.configured import (
     BenchmarkListResource,
     ComputeResource,
@@ -37,9 +37,11 @@ from resources.network.http import FetchError
 from strandline.contamination.figures import published_among_shuffled
 from strandline.contamination.levels import as_level
 from strandline.contamination.order_batches import Tokens
+from strandline.contamination.order_check import ORDER_CHECK_VERSION
 from strandline.contamination.orderings import PermutationGroup
 from strandline.contamination.statuses import ORDER_NOT_EXCHANGEABLE
-from strandline.contamination.verdict import judge
+from strandline.contamination.verdict import VERDICT_VERSION, judge
+from strandline.scoring.engine import SCORER_VERSION
 
 
 @table_asset(
@@ -72,7 +74,7 @@ def fetch_benchmark(
     deps=["contamination.benchmarks"],
     reads=["benchmarks_csv", "benchmark_files"],
     partitions_def=benchmarks,
-    code_version="2",
+    code_version=version_of("1", check=ORDER_CHECK_VERSION),
 )
 def check_order(
     context: dg.AssetExecutionContext,
@@ -99,7 +101,7 @@ def check_order(
     reads=["benchmarks_csv", "benchmark_files", "models_yaml", "models"],
     needs=["model", "money"],
     partitions_def=model_by_benchmark,
-    code_version="1",
+    code_version=version_of("1", scorer=SCORER_VERSION),
     pool="model",
 )
 def score_orders(
@@ -135,7 +137,7 @@ def score_orders(
     ["contamination.shard_tests", "contamination.tests"],
     deps=["contamination.order_logliks", "contamination.order_checks"],
     partitions_def=model_by_benchmark,
-    code_version="1",
+    code_version=version_of("1", verdict=VERDICT_VERSION),
 )
 def judge_orders(
     context: dg.AssetExecutionContext, warehouse: WarehouseResource, contamination: ContaminationResource

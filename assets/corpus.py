@@ -13,7 +13,7 @@ import polars as pl
 
 from assets import corpus_explanations as corpus_why
 from assets.partitions import corpora, name_of
-from assets.tables import materialized, table_multi_asset
+from assets.tables import materialized, table_multi_asset, version_of
 from resources.compute.tasks import Compute
 from resources.configured import ComputeResource, CorpusListResource, WarehouseResource
 from resources.corpus import rows
@@ -24,7 +24,7 @@ from resources.warehouse.frames import Rows
 from resources.warehouse.store import Replace, Warehouse
 from strandline.corpus import Document
 from strandline.corpus.dedup_audit import Side, audit
-from strandline.corpus.duplicates import duplicate_pairs
+from strandline.corpus.duplicates import DUPLICATES_VERSION, duplicate_pairs
 from strandline.corpus.ngrams import count_ngrams
 from strandline.corpus.settings import CorpusSpec
 from strandline.corpus.truth import KnownDocument, compare_with_known
@@ -38,7 +38,7 @@ DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
     READ,
     reads=["corpora_yaml", "corpus_files"],
     partitions_def=corpora,
-    code_version=f"read-{READER_VERSION}",
+    code_version=version_of("1", reader=READER_VERSION),
     kinds={"tantivy"},
 )
 def index_shards(
@@ -64,7 +64,7 @@ def index_shards(
     deps=["corpus.corpora", "spans.resources", "spans.revisions", "spans.texts"],
     reads=["corpora_yaml", "corpus_files"],
     partitions_def=corpora,
-    code_version=f"match-{MATCHING_VERSION}",
+    code_version=version_of("1", matching=MATCHING_VERSION),
     kinds={"rapidfuzz"},
 )
 def match_versions(
@@ -89,7 +89,11 @@ def match_versions(
 
 
 @table_multi_asset(
-    DOUBLED, deps=["corpus.corpora", "corpus.matches"], partitions_def=corpora, code_version="1", kinds={"numpy"}
+    DOUBLED,
+    deps=["corpus.corpora", "corpus.matches"],
+    partitions_def=corpora,
+    code_version=version_of("1", duplicates=DUPLICATES_VERSION),
+    kinds={"numpy"},
 )
 def find_duplicate_pairs(
     context: dg.AssetExecutionContext,

@@ -7,13 +7,13 @@ import dagster as dg
 import polars as pl
 
 from assets.partitions import corpora, name_of
-from assets.tables import materialized, table_multi_asset
+from assets.tables import materialized, table_multi_asset, version_of
 from resources.configured import CorpusListResource, WarehouseResource
 from resources.corpus import rows
 from resources.corpus.topics import ResourceTopics
 from resources.warehouse.store import Replace, Warehouse
 from strandline.corpus.attribution_sentence import sentence
-from strandline.corpus.explanation import calendar, circular_shift_test, gap_shares, reweighted
+from strandline.corpus.explanation import EXPLANATION_VERSION, calendar, circular_shift_test, gap_shares, reweighted
 from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.corpus.settings import CorpusSpec
 
@@ -27,7 +27,7 @@ NO_MODEL = "none"
     deps=[*MINED, "spans.revisions", "perplexity.monthly_curves", "perplexity.effective_cutoffs"],
     reads=["corpora_yaml"],
     partitions_def=corpora,
-    code_version="1",
+    code_version=version_of("1", explanation=EXPLANATION_VERSION),
     kinds={"scipy"},
 )
 def explain_cutoffs(

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets import partitions
-from assets.tables import materialized, table_asset
+from assets.tables import materialized, table_asset, version_of
 from resources.configured import ModelListResource, WarehouseResource
 from resources.places import ROOT
 from strandline.models.catalogue import catalogue
-from strandline.models.declared import DeclaredCutoff, judge, read_claims
+from strandline.models.declared import CLAIMS_VERSION, DeclaredCutoff, judge, read_claims
 from strandline.models.training import read_training_corpora
 
 CLAIMS = ROOT / "data" / "declared_cutoffs.csv"
@@ -42,7 +42,9 @@ def read_models(
     return materialized("models.models", models=len(entries), listed=len(specs), new_partitions=new)
 
 
-@table_asset("models.declared_cutoffs", reads=["declared_cutoffs_csv"], code_version="1")
+@table_asset(
+    "models.declared_cutoffs", reads=["declared_cutoffs_csv"], code_version=version_of("1", claims=CLAIMS_VERSION)
+)
 def judge_declared_cutoffs(warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
     """Judge every claim of ``data/declared_cutoffs.csv``; conflicting claims stay separate rows."""
     judged = judge(read_claims(CLAIMS), datetime.now(UTC).date())

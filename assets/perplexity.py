@@ -12,13 +12,16 @@ from pydantic import Field
 
 from assets.partitions import models, name_of
 from assets.pictures import picture
-from assets.tables import materialized, table_asset
+from assets.tables import materialized, table_asset, version_of
 from resources.configured import ModelListResource, ReferenceResource, WarehouseResource
 from resources.perplexity.reference_scores import Encoder, ngram_reference
 from resources.perplexity.version_texts import edit_paths, versions
 from resources.warehouse.frames import typed_frame
 from resources.warehouse.store import Warehouse
+from strandline.perplexity.curves import CURVES_VERSION
+from strandline.perplexity.estimates import ESTIMATES_VERSION
 from strandline.perplexity.figures import model_curves
+from strandline.perplexity.reference import NGRAM_VERSION
 from strandline.perplexity.rows import (
     Row,
     curve_lines,
@@ -30,6 +33,7 @@ from strandline.perplexity.rows import (
 )
 from strandline.perplexity.score_matrices import ScoredResource, resources_of
 from strandline.perplexity.settings import ReferenceSetting
+from strandline.perplexity.topic import TOPICS_VERSION
 
 SCORED = ["perplexity.scores", "spans.resources", "spans.revisions"]
 """The tables behind ``perplexity.versions_of``, which every step here reads."""
@@ -43,7 +47,13 @@ class CurveConfig(dg.Config):
     )
 
 
-@table_asset("perplexity.monthly_curves", deps=SCORED, partitions_def=models, code_version="1", follows=True)
+@table_asset(
+    "perplexity.monthly_curves",
+    deps=SCORED,
+    partitions_def=models,
+    code_version=version_of("1", curves=CURVES_VERSION),
+    follows=True,
+)
 def average_months(
     context: dg.AssetExecutionContext, config: CurveConfig, warehouse: WarehouseResource
 ) -> dg.MaterializeResult[None]:
@@ -70,7 +80,7 @@ def average_months(
     deps=[*SCORED, "spans.texts"],
     reads=["models_yaml", "references_yaml"],
     partitions_def=models,
-    code_version="1",
+    code_version=version_of("1", ngram=NGRAM_VERSION),
     follows=True,
 )
 def test_references(
@@ -96,7 +106,7 @@ def test_references(
     "perplexity.effective_cutoffs",
     deps=[*SCORED, "perplexity.reference_tests", "models.declared_cutoffs", "models.models"],
     partitions_def=models,
-    code_version="1",
+    code_version=version_of("1", estimates=ESTIMATES_VERSION),
     follows=True,
 )
 def estimate_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
@@ -116,7 +126,7 @@ def estimate_cutoffs(context: dg.AssetExecutionContext, warehouse: WarehouseReso
     "perplexity.topic_cutoffs",
     deps=[*SCORED, "spans.texts", "perplexity.reference_tests"],
     partitions_def=models,
-    code_version="1",
+    code_version=version_of("1", topics=TOPICS_VERSION),
     follows=True,
 )
 def estimate_topic_cutoffs(

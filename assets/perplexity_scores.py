@@ -12,12 +12,13 @@ from pydantic import Field
 from tqdm import tqdm
 
 from assets.partitions import models, name_of
-from assets.tables import materialized, table_asset
+from assets.tables import materialized, table_asset, version_of
 from resources.configured import ComputeResource, ModelListResource, WarehouseResource
 from resources.endpoints.completions import RemoteRefusedError
 from resources.models.files import ModelLoadError
 from resources.perplexity.path_store import PathStore
 from resources.perplexity.scoring import Progress, pending, score_pending, scoring_of, spent
+from strandline.scoring.engine import SCORER_VERSION
 
 LOG_SECONDS = 30.0
 """Seconds between two lines of progress in the log: seldom enough to read, often enough to see that it goes on."""
@@ -44,7 +45,7 @@ class ScoreConfig(dg.Config):
     reads=["models_yaml", "models"],
     needs=["model", "money"],
     partitions_def=models,
-    code_version="1",
+    code_version=version_of("1", scorer=SCORER_VERSION),
     pool="model",
 )
 def score_versions(

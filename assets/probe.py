@@ -14,7 +14,7 @@ from pydantic import Field
 
 from assets import pictures
 from assets.partitions import models, name_of
-from assets.tables import materialized, table_multi_asset
+from assets.tables import materialized, table_multi_asset, version_of
 from resources.configured import AskingResource, ModelListResource, WarehouseResource
 from resources.probe.asking import Asker
 from resources.probe.rows import (
@@ -27,8 +27,9 @@ from resources.probe.rows import (
 )
 from strandline.models import ModelSpec
 from strandline.probe import Question, RoundReply, StoredRound
-from strandline.probe.boundaries import ESTIMATORS, Estimator, date_run
+from strandline.probe.boundaries import DATING_VERSION, ESTIMATORS, Estimator, date_run
 from strandline.probe.figures import probe_figure
+from strandline.probe.questions import WORDING_VERSION
 from strandline.probe.report import report
 from strandline.probe.runs import POLICIES, Settings
 from strandline.probe.session import Budget, Policy, Session, Spent, parameters_used, run_session
@@ -68,7 +69,7 @@ class DateConfig(dg.Config):
     reads=["models_yaml", "models"],
     needs=["model", "money"],
     partitions_def=models,
-    code_version="1",
+    code_version=version_of("1", wording=WORDING_VERSION),
     pool="model",
 )
 def ask_model(
@@ -124,7 +125,9 @@ def _ask(
         return run_session(policy, ask, recorder.store, stored=recorder.rounds, budget=budget, progress=progress)
 
 
-@table_multi_asset(DATED, deps=ASKED, partitions_def=models, code_version="1", follows=True)
+@table_multi_asset(
+    DATED, deps=ASKED, partitions_def=models, code_version=version_of("1", dating=DATING_VERSION), follows=True
+)
 def date_answers(context: dg.AssetExecutionContext, config: DateConfig, warehouse: WarehouseResource) -> Results:
     """Date the answers of a model's current run with every estimator, show why, and what it does not mean."""
     store, model = warehouse.open(), name_of(context.partition_key)

@@ -12,14 +12,14 @@ from pydantic import Field
 
 from assets.partitions import months as month_partitions
 from assets.partitions import months_of
-from assets.tables import key_of, materialized, table_asset, table_multi_asset
+from assets.tables import key_of, materialized, table_asset, table_multi_asset, version_of
 from resources.configured import NetworkResource, SpanListResource, WarehouseResource
 from resources.places import rooted
 from resources.releases.registries import configured
 from resources.spans.refresh import digest_of, refresh
 from resources.spans.sources import source_of
 from resources.warehouse.store import Warehouse
-from strandline.spans import Span
+from strandline.spans import Span, article, git, readme, wikitext
 from strandline.spans.selection import COMPLETE, Month, describe_failures
 
 TABLES = ["spans.months", "spans.revisions", "spans.texts"]
@@ -55,7 +55,9 @@ def list_resources(
     fresh_for=READ_WITHIN,
     partitions_def=month_partitions,
     backfill_policy=dg.BackfillPolicy.single_run(),
-    code_version="1",
+    code_version=version_of(
+        "1", article=article.CLEANER, git=git.CLEANER, readme=readme.CLEANER, wikitext=wikitext.CLEANER
+    ),
     kinds={"text"},
 )
 def fetch_documents(

@@ -33,6 +33,11 @@ def key_of(name: str) -> dg.AssetKey:
     return dg.AssetKey(name.split("."))
 
 
+def version_of(step: str, **methods: str) -> str:
+    """A code version from the step's own and those of the methods that it calls, so that the UI shows what is stale."""
+    return " ".join([step, *(f"{name}={version}" for name, version in methods.items())])
+
+
 def table_spec(
     name: str,
     *,

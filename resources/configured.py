@@ -47,10 +47,14 @@ class WarehouseResource(dg.ConfigurableResource[Any]):
     Relative paths start at the project's root.
     """
 
-    path: str = "data/warehouse/strandline.duckdb"
-    published: str = "data/published/strandline.duckdb"
-    reports: str = "data/reports"
-    patience_seconds: float = 300.0
+    path: str = Field(
+        default="data/warehouse/strandline.duckdb", description="The DuckDB file that the pipeline writes."
+    )
+    published: str = Field(default="data/published/strandline.duckdb", description="The copy that people read.")
+    reports: str = Field(default="data/reports", description="Folder of pictures and reports.")
+    patience_seconds: float = Field(
+        default=300.0, description="Seconds to wait for another process that holds the file."
+    )
 
     def open(self) -> Warehouse:
         """The plain warehouse; no connection is opened yet."""
@@ -64,7 +68,7 @@ class WarehouseResource(dg.ConfigurableResource[Any]):
 class ModelListResource(dg.ConfigurableResource[Any]):
     """The models that a user lists in ``data/models.yaml``."""
 
-    path: str = "data/models.yaml"
+    path: str = Field(default="data/models.yaml", description="The listed models.")
 
     def read(self) -> list[ModelSpec]:
         """The listed models; ValueError names every faulty entry."""
@@ -130,7 +134,7 @@ class AskingResource(dg.ConfigurableResource[Any]):
 class SpanListResource(dg.ConfigurableResource[Any]):
     """The resources listed in a settings file; those that are not enabled are left out."""
 
-    path: str = "data/spans.yaml"
+    path: str = Field(default="data/spans.yaml", description="The listed versioned resources.")
 
     def read(self, now: datetime | None = None) -> tuple[Span, ...]:
         """The enabled resources. ValueError names the file, the resource and the setting that is wrong."""
@@ -145,7 +149,7 @@ class SpanListResource(dg.ConfigurableResource[Any]):
 class BenchmarkListResource(dg.ConfigurableResource[Any]):
     """The benchmarks that a user lists in ``data/benchmarks.csv``; one line adds a file."""
 
-    path: str = "data/benchmarks.csv"
+    path: str = Field(default="data/benchmarks.csv", description="The listed benchmarks.")
 
     def read(self) -> list[BenchmarkSpec]:
         """The listed benchmarks; ValueError names every faulty line, or says why the list cannot be opened."""
@@ -172,8 +176,8 @@ class BenchmarkListResource(dg.ConfigurableResource[Any]):
 class CorpusListResource(dg.ConfigurableResource[Any]):
     """The corpora listed in a settings file; those that are not enabled are left out."""
 
-    path: str = "data/corpora.yaml"
-    cache_dir: str = "data/cache/corpora"
+    path: str = Field(default="data/corpora.yaml", description="The listed corpora.")
+    cache_dir: str = Field(default="data/cache/corpora", description="Folder of indexes and finished matches.")
 
     def read(self) -> tuple[CorpusSpec, ...]:
         """The enabled corpora. ValueError names the file, the corpus and the setting that is wrong."""

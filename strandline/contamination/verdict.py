@@ -29,6 +29,9 @@ from strandline.contamination.statuses import VerdictName
 from strandline.numeric_input import real_array, real_number, whole_number
 from strandline.scoring.scores import FP32
 
+VERDICT_VERSION = "1"
+"""Raise it when the same log-likelihoods would give other verdicts: tables made by it then show as stale."""
+
 # Sentences of the summary and of reasons, each in one place because tests and readers look for them.
 
 CAUTION = (

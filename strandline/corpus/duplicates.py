@@ -41,6 +41,9 @@ from strandline.corpus.signatures import (
 from strandline.corpus.texts import collapse_space, nfc, sentences, without_citations
 from strandline.numeric_input import real_number, whole_number
 
+DUPLICATES_VERSION = "1"
+"""Raise it when the same documents would give other pairs: tables made by it then show as stale."""
+
 CLASSES = ("exact", "whitespace", "citation_numbers", "near", "three_sentence_span", "mirror")
 THRESHOLD = 0.8
 """Jaccard index of a near duplicate: RefinedWeb's and the Pile's fuzzy deduplication remove pairs from there on."""

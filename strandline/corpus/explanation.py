@@ -31,6 +31,9 @@ from strandline.corpus.histograms import Copy, refuse_strange_weight
 from strandline.numeric_input import real_array, real_number, whole_number
 from strandline.spans.months import month_range
 
+EXPLANATION_VERSION = "1"
+"""Raise it when the same copies would give other explanations: tables made by it then show as stale."""
+
 FLAT = 0.4
 """Share of the months from which on half of the copies are spread out: the widest bump of the planted worlds of
 `simulation` has a fifth, an even spread a half."""

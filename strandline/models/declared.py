@@ -13,6 +13,9 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+CLAIMS_VERSION = "1"
+"""Raise it when the same claims would give other judgements: tables made by it then show as stale."""
+
 Precision = Literal["day", "month", "year"]
 """How exactly a date is stated."""
 

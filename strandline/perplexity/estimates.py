@@ -23,6 +23,9 @@ from strandline.perplexity.rise import MIN_MONTHS as MIN_RISE_MONTHS
 from strandline.perplexity.rise import rise_cutoff
 from strandline.perplexity.score_matrices import Panel, ScoredResource
 
+ESTIMATES_VERSION = "1"
+"""Raise it when the same scores would give other cutoffs: tables made by it then show as stale."""
+
 NO_REFERENCE = "none"
 """What stands in the column ``reference`` of an estimate without one."""
 

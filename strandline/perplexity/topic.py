@@ -24,6 +24,9 @@ from strandline.numeric_input import real_array, real_number, whole_number
 from strandline.perplexity.differences import LARGEST_VALUE, NORMAL_MAD, Floats, Ints
 from strandline.perplexity.random_streams import uniforms
 
+TOPICS_VERSION = "1"
+"""Raise it when the same scores would give other cutoffs of topics: tables made by it then show as stale."""
+
 FADE_LENGTHS = (0.05, 0.15, 0.5)
 """Edit distances (shares of a text) over which memory of a version fades; the likelihood chooses."""
 

@@ -18,6 +18,9 @@ from strandline.probe.likelihood import LEAST_LABEL_MASS, LOW_MASS, low_mass_rea
 from strandline.probe.session import answered
 from strandline.probe.soundness import ascending_days, sound_rounds
 
+DATING_VERSION = "1"
+"""Raise it when the same answers would give other boundaries: tables made by it then show as stale."""
+
 Estimator = Literal["calibrated", "modelclock", "modelclock_reference"]
 ESTIMATORS: tuple[Estimator, ...] = ("calibrated", "modelclock", "modelclock_reference")
 """The vocabulary that suites and column comments follow."""

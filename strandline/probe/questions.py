@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 from strandline.probe import Question
 
+WORDING_VERSION = "1"
+"""Raise it when the same items would give other questions: tables made by it then show as stale."""
+
 Message = dict[str, str]
 
 SYSTEM_PROMPT = (
