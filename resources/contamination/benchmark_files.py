@@ -3,17 +3,14 @@
 The list is ``data/benchmarks.csv``; what a file's bytes mean belongs to ``strandline.contamination.benchmarks``.
 """
 
-import os
 from urllib.parse import urlsplit
 
+from resources.environment import BENCHMARK_MIRROR
 from resources.network.download_cache import DownloadCache
 from resources.network.http import Http
 from resources.places import rooted
 from strandline.contamination.benchmark_formats import MOST_BYTES
 from strandline.contamination.benchmarks import Benchmark, BenchmarkSpec, read_benchmark
-
-MIRROR_VARIABLE = "STRANDLINE_BENCHMARK_MIRROR"
-"""The environment variable that names a mirror, for machines that reach no public address."""
 
 
 def is_remote(spec: BenchmarkSpec) -> bool:
@@ -23,7 +20,7 @@ def is_remote(spec: BenchmarkSpec) -> bool:
 
 def mirrored(address: str, mirror: str | None = None) -> str:
     """The address to ask: under ``STRANDLINE_BENCHMARK_MIRROR`` (mirror/host/path) where that is set, else as it is."""
-    mirror = mirror or os.environ.get(MIRROR_VARIABLE, "").strip()
+    mirror = mirror or BENCHMARK_MIRROR.value()
     parts = urlsplit(address)
     query = f"?{parts.query}" if parts.query else ""
     return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}{query}" if mirror else address

@@ -10,7 +10,6 @@ not.
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections import Counter, deque
@@ -24,12 +23,16 @@ from typing import Any
 
 import httpx
 
+from resources.environment import CONTACT
 from resources.network.pacing import Pace
 from resources.network.wire import Routes, Wire, cache_over
 
-CONTACT_VARIABLE = "STRANDLINE_CONTACT"
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, *range(520, 530)})
+"""Statuses that RFC 9110 and its extensions mean as passing (408, 425, 429, 5xx without 501 and 505), and the range in
+which Cloudflare says that it did not reach the server behind it."""
+
 RATE_LIMIT_FLOOR = 60.0
+"""Seconds to stay away where a rate limit is spent and no reset is told: GitHub's advice for its secondary limits."""
 
 
 class FetchError(Exception):
@@ -112,7 +115,13 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one read may cost. Times in seconds; `max_wait` bounds a single pause that a server may ask of us."""
+    """What one read may cost. Times in seconds; `max_wait` bounds a single pause that a server may ask of us.
+
+    The defaults balance a person who waits against servers that are slow for a while: a connection that takes 10 s will
+    not come; a minute without a byte is a lost connection; 64 MiB is six times the largest npm document that was seen;
+    four attempts from one second on bridge a restart of some seconds. A longer outage ends as `TransientError`, and the
+    next run asks again.
+    """
 
     connect: float = 10.0
     read: float = 60.0
@@ -211,7 +220,7 @@ class Http:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.limits = limits or Limits()
-        self.contact = contact or os.environ.get(CONTACT_VARIABLE, "").strip() or None
+        self.contact = contact or CONTACT.value()
         self.counters: Counter[str] = Counter()
         self.log: deque[Exchange] = deque(maxlen=10_000)
         self._sleep, self._clock = sleep, clock
@@ -241,7 +250,7 @@ class Http:
     def require_contact(self, whom: str) -> str:
         """The operator's contact, or MissingContactError naming the setting that `whom` needs."""
         if not self.contact:
-            raise MissingContactError(f"{whom} asks who runs a client: set {CONTACT_VARIABLE} to an address or URL")
+            raise MissingContactError(f"{whom} asks who runs a client: set {CONTACT.name} to an address or URL")
         return self.contact
 
     def get(

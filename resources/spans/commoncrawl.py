@@ -8,12 +8,12 @@ does not change), and a busy server ends the reading as deferred. Which captures
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from resources.environment import COMMONCRAWL_DATA, COMMONCRAWL_INDEX
 from resources.network.download_cache import DownloadCache
 from resources.network.http import Http, PermanentError, TransientError
 from resources.spans.news_pages import REASON, items_in, unusable
@@ -22,8 +22,6 @@ from strandline.spans import DeferredError, commoncrawl
 from strandline.spans.commoncrawl import Capture
 from strandline.spans.news import NewsItem
 
-INDEX_VARIABLE, DATA_VARIABLE = "STRANDLINE_COMMONCRAWL_INDEX", "STRANDLINE_COMMONCRAWL_DATA"
-"""Environment variables with the addresses of a mirror."""
 INDEX, DATA = "https://index.commoncrawl.org", "https://data.commoncrawl.org"
 """Common Crawl's own addresses."""
 PAGES_OF_A_CRAWL = 2000
@@ -46,8 +44,8 @@ class CommonCrawl:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._http, self._pause, self._sleep = http, pause, sleep
-        self._index = (index or os.environ.get(INDEX_VARIABLE) or INDEX).rstrip("/")
-        self._data = (data or os.environ.get(DATA_VARIABLE) or DATA).rstrip("/")
+        self._index = (index or COMMONCRAWL_INDEX.value() or INDEX).rstrip("/")
+        self._data = (data or COMMONCRAWL_DATA.value() or DATA).rstrip("/")
         self.notes: list[str] = []
         self._pages, self._records = DownloadCache(cache_dir / "cdx"), DownloadCache(cache_dir / "warc")
 

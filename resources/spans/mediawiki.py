@@ -6,13 +6,13 @@ of requests. Pages of any wiki: the API's address is a setting.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from resources.environment import WIKIPEDIA_API
 from resources.network.http import FetchError, Http, PermanentError, Reply, TransientError
 from resources.spans.sandbox import SandboxedFunction
 from resources.spans.source import Source
@@ -23,8 +23,6 @@ from strandline.spans.settings import SourceKind
 from strandline.spans.wikipedia import Change, Content, History, Page
 from strandline.spans.wikitext import CLEANER, Names, is_redirect
 
-API_VARIABLE = "STRANDLINE_WIKIPEDIA_API"
-"""The environment variable with the address of another wiki."""
 API = "https://en.wikipedia.org/w/api.php"
 """The wiki that is read unless the settings name another."""
 CONTINUATIONS = 200
@@ -142,7 +140,7 @@ class WikipediaSource:
         todo = {topic: left for topic in span.topics if (left := known.open_months(topic, months))}
         if not todo:
             return
-        api = str(span.options.get("api") or os.environ.get(API_VARIABLE) or API)
+        api = str(span.options.get("api") or WIKIPEDIA_API.value() or API)
         wiki = MediaWiki(self._http, api, int(span.options.get("maxlag", MAXLAG)))
         try:
             names = _with_options(wiki.names(), span.options)
