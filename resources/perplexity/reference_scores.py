@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from resources.warehouse.store import Merge, Replace, Warehouse
+from resources.warehouse.store import Merge, Replace, Warehouse, removal
 from strandline.perplexity.differences import Ints
 from strandline.perplexity.reference import (
     NGRAM_VERSION,
@@ -100,9 +100,14 @@ def ngram_reference(store: Warehouse, model: str, resource: str, encoder: Encode
     n_texts = 0
     for number, block in enumerate(blocks_of(topics)):
         rows = _score_rows(name, span, _block_scores(store, resource, sorted(block), encoder, span))
-        store.write(Merge("perplexity.scores", rows) if number else Replace("perplexity.scores", rows, {"model": name}))
+        store.write(*(() if number else _forgotten(name)), Merge("perplexity.scores", rows))
         n_texts += len(rows)
     return NgramReference(name, digest, n_texts, True)
+
+
+def _forgotten(name: str) -> tuple[Replace, Replace]:
+    """The changes that take out an earlier fit and what was said of it, so that a killed run leaves no claim behind."""
+    return removal("perplexity.scores", {"model": name}), removal("perplexity.reference_tests", {"reference": name})
 
 
 def _topics_and_digest(store: Warehouse, resource: str) -> tuple[list[str], str]:

@@ -15,7 +15,17 @@ from assets.suites.perplexity import SUITES
 from resources.configured import ModelListResource, ReferenceResource, WarehouseResource
 from resources.perplexity.reference_scores import Encoder, ngram_reference, words_encoder
 from resources.warehouse.store import Warehouse
-from tests.fakes.spans import MAX_TOKENS, digest, remembered, store_articles, store_scores, store_span, written_span
+from strandline.perplexity.reference import crossfit_scores
+from tests.fakes.spans import (
+    MAX_TOKENS,
+    WrittenSpan,
+    digest,
+    remembered,
+    store_articles,
+    store_scores,
+    store_span,
+    written_span,
+)
 
 MODEL = "house/small-1"
 LISTED = f"models:\n  - name: {MODEL}\n    backend: openai\n    source: http://127.0.0.1:9/v1\n    served_name: x\n"
@@ -360,3 +370,26 @@ def test_models_of_one_tokenizer_and_two_first_tokens_have_references_of_their_o
         store.merge("perplexity.reference_tests", [test])
     plain = "ngram5-crossfit:span:shared"
     assert references == [(plain, True), (f"{plain}-prefix-2", True), (plain, False), (f"{plain}-prefix-2", False)]
+
+
+def test_a_fit_that_was_killed_halfway_is_never_taken_for_the_one_before(
+    house: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strandline.perplexity.reference.BLOCK", 10)
+    store, first, second = store_of(house), written_span(seed=1), written_span(seed=2, months=90)
+    encoder = words_encoder()
+
+    def fitted(span: WrittenSpan) -> dict[str, float]:
+        store_span(store, span)
+        store_scores(store, MODEL, remembered(span, TRUTH))
+        assert run(house).success
+        return dict(store.query("select text_sha256, mean_nll from perplexity.scores where model like 'ngram%'").rows())
+
+    calm = fitted(first)
+    store_span(store, second)
+    calls = iter([crossfit_scores, None])
+    monkeypatch.setattr("resources.perplexity.reference_scores.crossfit_scores", lambda *a, **k: next(calls)(*a, **k))
+    with pytest.raises(TypeError):
+        ngram_reference(store, MODEL, "span", encoder)
+    monkeypatch.setattr("resources.perplexity.reference_scores.crossfit_scores", crossfit_scores)
+    assert fitted(first) == calm
