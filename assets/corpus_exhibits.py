@@ -1,8 +1,10 @@
-"""The exhibits of mining: Fig 7 and 8 as pictures, Tables 2 to 4 as coloured pairs of duplicates."""
+"""The exhibits of mining: pictures of what a corpus holds, and pages of its duplicates. One record each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -11,12 +13,13 @@ import polars as pl
 from assets.corpus import readable
 from assets.partitions import corpora, name_of
 from assets.pictures import picture, report_text
-from assets.tables import storable
+from assets.tables import key_of, storable
 from resources.configured import CorpusListResource, WarehouseResource
 from resources.corpus import rows
 from resources.corpus.mining import CorpusTexts
 from resources.warehouse.store import Warehouse
 from strandline.corpus.figures import BlackCurve, stacked_versions
+from strandline.corpus.histograms import BY_EDITS, BY_NGRAMS
 from strandline.corpus.pairs_display import as_html, as_markdown, compare
 from strandline.corpus.settings import CorpusSpec
 from strandline.perplexity.figures import CurveLine, CurvePanel, MinedBars, curve_panels
@@ -24,103 +27,153 @@ from strandline.perplexity.figures import CurveLine, CurvePanel, MinedBars, curv
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TABLES = {
-    "table2": ("citation_numbers", "Near duplicates that differ in citation numbers only"),
-    "table3": ("whitespace", "Duplicates that differ in white space only"),
-    "table4": ("exact", "Exact duplicates"),
-    "near": ("near", "Other near duplicates"),
-    "span": ("three_sentence_span", "Three sentences in common"),
-    "mirror": ("mirror", "Copies from outside the domains that the corpus leaves out"),
+PAIR_TITLES = {
+    "citation_numbers": "Near duplicates that differ in citation numbers only",
+    "whitespace": "Duplicates that differ in white space only",
+    "exact": "Exact duplicates",
+    "near": "Other near duplicates",
+    "three_sentence_span": "Three sentences in common",
+    "mirror": "Copies from outside the domains that the corpus leaves out",
 }
+"""What each class of pairs is called, in the order of the page."""
+
 PAIRS_SHOWN = 3
-COUNTS = [dg.AssetKey(["corpus", "version_counts"]), dg.AssetKey(["corpus", "explanations"])]
-PAIRS = [dg.AssetKey(["corpus", "duplicate_pairs"])]
+"""Pairs of a class on the page: enough to see a kind, and still read at once."""
 
 
-@dg.asset(
-    key=["exhibits", "fig7_versions_by_subcorpus"],
-    deps=COUNTS,
-    partitions_def=corpora,
-    group_name="exhibits",
-    kinds={"matplotlib"},
-)
-def fig7(context: dg.AssetExecutionContext, warehouse: WarehouseResource) -> dg.MaterializeResult[None]:
-    """Fig 7: versions in a corpus by sub-corpus, with the curve of a model trained on it, one picture a resource."""
-    store, corpus = warehouse.open(), name_of(context.partition_key)
-    figures = {
-        resource: _stacked(store, corpus, resource, group)
-        for resource, group in _counts(store, corpus, "edit_distance")
-    }
-    return _shown(context, warehouse, "fig7", figures)
+@dataclass(frozen=True)
+class Shown:
+    """What an exhibit is made from: the warehouse, the corpus and its cache, and where its files go."""
+
+    store: Warehouse
+    spec: CorpusSpec
+    cache: str
+    partition: str
+    folder: Path
+
+    def place(self, name: str) -> tuple[str, str, str]:
+        """The parts of a file's place among the reports."""
+        return "corpus", self.partition, name
 
 
-@dg.asset(
-    key=["exhibits", "fig8_ngrams_and_curves"],
-    deps=COUNTS,
-    partitions_def=corpora,
-    group_name="exhibits",
-    kinds={"matplotlib"},
-)
-def fig8(
-    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
-) -> dg.MaterializeResult[None]:
-    """Fig 8: discounted n-gram counts in grey behind the curves of the models trained on the corpus."""
-    store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
-    figures = {
-        resource: _behind_curves(store, spec, resource, group)
-        for resource, group in _counts(store, spec.corpus, "ngram")
-    }
-    return _shown(context, warehouse, "fig8", figures)
+Metadata = dict[str, dg.MetadataValue]
 
 
-@dg.asset(
-    key=["exhibits", "tables2_to_4_duplicates"],
-    deps=PAIRS,
-    partitions_def=corpora,
-    group_name="exhibits",
-    kinds={"html"},
-)
-def duplicate_tables(
-    context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
-) -> dg.MaterializeResult[None]:
-    """Tables 2 to 4: pairs of duplicates with their places and exact matches coloured, copies of a resource first."""
-    store, spec = warehouse.open(), corpus_list.find(name_of(context.partition_key))
-    texts = CorpusTexts(readable(store, spec), str(corpus_list.cache()))
-    pairs = _pairs(store, spec.corpus)
-    html, shown = [], []
-    for kind, title in TABLES.values():
+@dataclass(frozen=True)
+class CorpusExhibit:
+    """A picture or page of a corpus: its name, the tables that it reads, what it shows, and how it is made."""
+
+    name: str
+    tables: tuple[str, ...]
+    description: str
+    kind: str
+    make: Callable[[Shown], Metadata]
+
+
+def versions_by_subcorpus(shown: Shown) -> Metadata:
+    """One picture a resource."""
+    counts = _counts(shown, BY_EDITS)
+    figures = {resource: _stacked(shown.store, shown.spec.corpus, resource, group) for resource, group in counts}
+    return _pictures(shown, "versions_by_subcorpus", figures)
+
+
+def ngrams_behind_curves(shown: Shown) -> Metadata:
+    """One picture a resource."""
+    counts = _counts(shown, BY_NGRAMS)
+    figures = {resource: _behind_curves(shown.store, shown.spec, resource, group) for resource, group in counts}
+    return _pictures(shown, "ngrams_behind_curves", figures)
+
+
+def coloured_duplicates(shown: Shown) -> Metadata:
+    """A coloured page, and the same in markdown."""
+    store, texts = shown.store, CorpusTexts(readable(shown.store, shown.spec), shown.cache)
+    pairs = _pairs(store, shown.spec.corpus)
+    html, plain = [], []
+    for kind, title in PAIR_TITLES.items():
         html.append(f"<h2>{title}</h2>")
-        shown.append(f"### {title}")
+        plain.append(f"### {title}")
         chosen = pairs.filter(pl.col("class") == kind).head(PAIRS_SHOWN)
         for row in chosen.iter_rows(named=True):
             original = rows.mirrored_text(store, row["right_id"])
             display = compare(texts(row["left_id"]), texts(row["right_id"]) if original is None else original)
             html.append(as_html(display, row["left_location"], row["right_location"]))
-            shown.append(as_markdown(display, row["left_location"], row["right_location"]))
+            plain.append(as_markdown(display, row["left_location"], row["right_location"]))
         if chosen.is_empty():
-            shown.append("none found")
-    page = f'<!doctype html><meta charset="utf-8"><title>Duplicates in {escape(spec.corpus)}</title>{"".join(html)}'
-    place, folder = ("corpus", context.partition_key, "duplicates"), warehouse.reports_folder()
-    coloured = report_text(page, *place, folder=folder, ending="html")
-    plain = report_text("\n\n".join(shown), *place, folder=folder, ending="md")
-    return dg.MaterializeResult(metadata={**plain, "coloured_page": coloured["report_file"]})
+            plain.append("none found")
+    title = f"Duplicates in {escape(shown.spec.corpus)}"
+    page = f'<!doctype html><meta charset="utf-8"><title>{title}</title>{"".join(html)}'
+    coloured = report_text(page, *shown.place("duplicates"), folder=shown.folder, ending="html")
+    metadata = report_text("\n\n".join(plain), *shown.place("duplicates"), folder=shown.folder, ending="md")
+    return {**metadata, "coloured_page": coloured["report_file"]}
 
 
-def _counts(store: Warehouse, corpus: str, method: str) -> list[tuple[str, pl.DataFrame]]:
+EXHIBITS = (
+    CorpusExhibit(
+        "versions_by_subcorpus",
+        ("corpus.version_counts", "corpus.explanations", "perplexity.monthly_curves"),
+        "Versions in a corpus by sub-corpus, with the curve of a model trained on it (Fig 7 of the paper)",
+        "matplotlib",
+        versions_by_subcorpus,
+    ),
+    CorpusExhibit(
+        "ngrams_behind_curves",
+        ("corpus.version_counts", "perplexity.monthly_curves"),
+        "Discounted n-gram counts in grey behind the curves of the models trained on the corpus (Fig 8 of the paper)",
+        "matplotlib",
+        ngrams_behind_curves,
+    ),
+    CorpusExhibit(
+        "coloured_duplicates",
+        ("corpus.duplicate_pairs", "corpus.matches", "corpus.corpora", "spans.revisions", "spans.texts"),
+        "Pairs of duplicates with their places and exact matches coloured, copies of a resource first (Tables 2 to 4)",
+        "html",
+        coloured_duplicates,
+    ),
+)
+"""The one place where an exhibit of a corpus is listed."""
+
+
+def exhibit_asset(exhibit: CorpusExhibit) -> dg.AssetsDefinition:
+    """The asset that makes an exhibit of one corpus."""
+
+    @dg.asset(
+        key=["exhibits", exhibit.name],
+        deps=[key_of(table) for table in exhibit.tables],
+        partitions_def=corpora,
+        group_name="exhibits",
+        description=exhibit.description,
+        kinds={exhibit.kind},
+    )
+    def made(
+        context: dg.AssetExecutionContext, warehouse: WarehouseResource, corpus_list: CorpusListResource
+    ) -> dg.MaterializeResult[None]:
+        spec = corpus_list.find(name_of(context.partition_key))
+        shown = Shown(
+            store=warehouse.open(),
+            spec=spec,
+            cache=str(corpus_list.cache()),
+            partition=context.partition_key,
+            folder=warehouse.reports_folder(),
+        )
+        return dg.MaterializeResult(metadata=exhibit.make(shown))
+
+    return made
+
+
+def _counts(shown: Shown, method: str) -> list[tuple[str, pl.DataFrame]]:
     """The counts of a method by resource."""
-    counts = rows.stored(store, "corpus.version_counts", corpus).filter(pl.col("method") == method).sort("month")
+    stored = rows.stored(shown.store, "corpus.version_counts", shown.spec.corpus)
+    counts = stored.filter(pl.col("method") == method).sort("month")
     return [(str(resource), group) for (resource,), group in counts.group_by(["resource"], maintain_order=True)]
 
 
-def _shown(
-    context: dg.AssetExecutionContext, warehouse: WarehouseResource, name: str, figures: Mapping[str, "Figure"]
-) -> dg.MaterializeResult[None]:
-    metadata: dict[str, dg.MetadataValue] = {}
+def _pictures(shown: Shown, name: str, figures: Mapping[str, "Figure"]) -> Metadata:
+    """A picture file for each resource, and what is known of it."""
+    metadata: Metadata = {}
     for resource, figure in figures.items():
-        place = ("corpus", context.partition_key, f"{name}_{resource}")
-        shown = picture(figure, *place, folder=warehouse.reports_folder())
-        metadata |= {f"{key}_{resource}": value for key, value in shown.items()}
-    return dg.MaterializeResult(metadata=storable(metadata))
+        drawn = picture(figure, *shown.place(f"{name}_{resource}"), folder=shown.folder)
+        metadata |= {f"{key}_{resource}": value for key, value in drawn.items()}
+    return storable(metadata)
 
 
 def _stacked(store: Warehouse, corpus: str, resource: str, group: pl.DataFrame) -> "Figure":
@@ -193,4 +246,4 @@ def _pairs(store: Warehouse, corpus: str) -> pl.DataFrame:
     return pairs.sort(~is_copy, "distance", "left_id", "right_id", descending=[False, True, False, False])
 
 
-ASSETS = [fig7, fig8, duplicate_tables]
+ASSETS = [exhibit_asset(exhibit) for exhibit in EXHIBITS]

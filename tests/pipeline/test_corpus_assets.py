@@ -225,5 +225,5 @@ def test_the_exhibits_are_pictures_and_coloured_pairs(mined):
     mirrors = page.split("outside the domains that the corpus leaves out")[1]
     assert re.search(r"(Aruba|Brazil|Chad|Denmark) 2020-(04|12)</b>", mirrors)
     assert "background:#" in mirrors
-    assert (reports / "fig7_facts.png").stat().st_size > 5000
-    assert (reports / "fig8_facts.png").stat().st_size > 5000
+    assert (reports / "versions_by_subcorpus_facts.png").stat().st_size > 5000
+    assert (reports / "ngrams_behind_curves_facts.png").stat().st_size > 5000
