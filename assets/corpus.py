@@ -32,6 +32,7 @@ from strandline.corpus.truth import KnownDocument, compare_with_known
 READ = ["corpus.corpora", "corpus.broken_records"]
 MATCHED = ["corpus.matches", "corpus.version_counts", "corpus.truth_checks"]
 DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
+"""The tables of each step."""
 
 
 @table_multi_asset(

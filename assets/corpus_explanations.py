@@ -20,6 +20,7 @@ from strandline.corpus.settings import CorpusSpec
 EXPLAINED = ["corpus.explanations", "corpus.reweightings"]
 MINED = ["corpus.corpora", "corpus.matches", "corpus.duplicate_pairs"]
 NO_MODEL = "none"
+"""Stands for the model in the row that needs none."""
 
 
 @table_multi_asset(

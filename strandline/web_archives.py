@@ -25,9 +25,13 @@ _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY)[ \t]+(\d{3})(?!\d)[^\r\n]*")
 _BLANK_LINE = re.compile(rb"\r*\n[ \t]*\r*\n|\r\r(?!\n)")
 _LINE_END = re.compile(rb"\r*\n|\r")
 _PAGE_BEGINS = re.compile(rb"<!doctype\s+html|<html[\s>]|<\?xml\s[^>]*>\s*<(?:!doctype\s+html|html)", re.IGNORECASE)
+"""How an HTML page begins."""
+
 _CLOSES = re.compile(rb"</html\s*>", re.IGNORECASE)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,12})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LIKE_A_SIZE = re.compile(rb"[0-9A-Za-z]{1,8}\r?\n")
+"""What stands where the size of a chunk should, and is none."""
+
 _TAIL = 4096
 """Bytes at the end of a page among which its closing tag is looked for: scripts and comments of servers follow it."""
 

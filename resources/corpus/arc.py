@@ -17,6 +17,7 @@ _BEGINS = re.compile(
     rb"((?:https?|ftp|dns|filedesc|whois|gopher|news):[^\r\n]{1,8192}?)[ \t]+(\S{1,256})[ \t]+(\d{8,17})"
     rb"[ \t]+[^\r\n]{1,1024}?[ \t](\d{1,15})[ \t]*\r?\n"
 )
+"""The line before a record: address, host, day, more fields, and the bytes that follow."""
 
 
 class Arc:

@@ -15,6 +15,7 @@ from strandline.corpus import BrokenRecord, Document, Location
 from strandline.spans.readme import CLEANER, clean, readme_of
 
 SUBCORPUS = "installed"
+"""The one part of this corpus."""
 
 
 def fingerprint() -> str:

@@ -15,8 +15,12 @@ from strandline.corpus import BrokenRecord, Location
 from strandline.corpus.layouts import Layout, document_parts
 
 _IS_SPREAD_OUT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[|\{[ \t]*\r?\n)")
+"""How a file begins that is no JSON lines: with a bracket, or a brace alone on its line."""
+
 _BETWEEN = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _NEXT_OBJECT = re.compile(rb"\}\s*,?\s*(?=\{)")
+"""Where an object seems to end and the next to begin."""
+
 _GAP = 64
 """Bytes that are kept while the next object is sought: a brace, a comma and the white space between."""
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|["{}\[\]]', re.DOTALL)

@@ -128,7 +128,11 @@ def _remove(folder: Path) -> None:
 
 
 REPORT = "report.json"
+"""The file that is written last, so that an index without it is not finished."""
+
 _CHECKED: set[tuple[str, int]] = set()
+"""Indexes whose bytes were compared in this process: folder, and when the report was written."""
+
 _CHECKING = Lock()
 
 

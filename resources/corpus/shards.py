@@ -32,6 +32,7 @@ READER_VERSION = "3"
 _STAMPS = (
     "size", "mtime", "LastModified", "last_modified", "Last-Modified", "ETag", "etag", "created", "md5", "content_md5"
 )  # fmt: skip
+"""What file systems tell of a file that changes when the file does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from resources.warehouse.store import Warehouse
 from strandline.corpus import TopicVersions, topic_versions
 
 TOPICS_A_BATCH = 50
+"""Topics whose texts are in memory together: with a hundred versions of 40 KB each, some 200 MB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,10 @@ TYPES = ("warcinfo", "response", "resource", "request", "metadata", "revisit", "
 _BEGINS = re.compile(rb"WARC/\d{1,3}\.\d{1,3}[ \t]*\r*\n(?=[A-Za-z][A-Za-z0-9-]{0,63}[ \t]*:)")
 _HEAD_END = re.compile(rb"\n[ \t]*\r*\n")
 _TEXT_TYPES = ("text/html", "application/xhtml", "text/plain")
+"""Types of pages that hold a text."""
+
 _DIGESTS = ("sha1", "md5", "sha256", "sha512")
+"""Digests that are compared; crawlers write SHA-1."""
 
 
 class Warc:

@@ -17,6 +17,7 @@ UNREADABLE_SHARE = 0.01
 bytes of a page are replaced, over it the encoding is a wrong guess."""
 
 _ARC_BEGINS = b"filedesc:"
+"""How every ARC file begins."""
 
 
 def archive(file: BinaryIO, name: str, layout: Layout, subcorpus: str | None) -> Iterator[Record]:

@@ -45,6 +45,8 @@ DUPLICATES_VERSION = "1"
 """Raise it when the same documents would give other pairs: tables made by it then show as stale."""
 
 CLASSES = ("exact", "whitespace", "citation_numbers", "near", "three_sentence_span", "mirror")
+"""The classes of pairs, strongest first, as stored in `corpus.duplicate_pairs.class`."""
+
 THRESHOLD = 0.8
 """Jaccard index of a near duplicate: RefinedWeb's and the Pile's fuzzy deduplication remove pairs from there on."""
 

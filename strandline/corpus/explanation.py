@@ -205,12 +205,18 @@ def gap_shares(
         raise ValueError(f"the reported month is a date, got {reported!r}")
     n_copies = round(sum(copy.weight for copy in copies))
     panels = _coalitions(copies, months, frozenset(crawled), groups)
-    totals = panels.sum(axis=1)
-    typical = typical_month(totals[0])
+    typical = typical_month(panels.sum(axis=1)[0])
     if typical.last - typical.first + 1 >= max(2, FLAT * len(months)):
         return GapShares("flat", "the copies are spread over the months without a typical one", n_copies)
+    return _split(panels, typical, months, reported, n_copies, seed)
+
+
+def _split(
+    panels: Weights, typical: TypicalMonth, months: Sequence[date], reported: date, n_copies: int, seed: int
+) -> GapShares:
+    """The gap and its parts, with intervals from a bootstrap over topics."""
     place = _place(reported, months)
-    gap, old, double, rest = _shapley(place, totals)
+    gap, old, double, rest = _shapley(place, panels.sum(axis=1))
     drawn, parts = _bootstrap(panels, place, seed)
     return GapShares(
         status="ok",

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GREEN, ORANGE, BLUE = "#3a9d5d", "#e8912d", "#3b78b5"
+"""The paper's colours of crawls, Wikipedia and C4."""
+
 OTHERS = ("#9a6fb0", "#8c6d4f", "#c95d63", "#7f8c8d", "#b8a13c", "#4fb0ae")
+"""Colours of other sub-corpora, in order of name."""
+
 INK, FAINT = "#222222", "#777777"
+"""Text, and text that says that nothing is there."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 _CRAWL = re.compile(r"(?:CC-MAIN-|cc/)(\d{4})-(\d{2})(?!\d)")
+"""A crawl's name: its year and its week of the year."""
+
 _COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:\d{6})?$")
+"""A day without dashes, with or without a time, as Common Crawl and RedPajama write it."""
 
 
 @dataclass(frozen=True)

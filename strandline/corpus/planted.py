@@ -19,6 +19,8 @@ from strandline.corpus.texts import nfc, sentences
 from strandline.numeric_input import real_array, whole_number
 
 CLASSES = ("exact", "whitespace", "citation_numbers", "edited", "mirror", "partial", "shuffled")
+"""The ways in which copies of one text differ in real corpora."""
+
 COVERED = ("exact", "whitespace", "citation_numbers", "edited", "mirror")
 """The classes whose copies stay within a distance of 0.2."""
 
@@ -26,6 +28,8 @@ MOST_COPIES = 100_000
 """Copies of one topic in one order: more than memory is meant to hold."""
 
 _BOILERPLATE = "Home | About us | Contact | Log in\nYou are reading a copy of an article.\n"
+"""What a mirror puts before a text; with `_FOOTER` under a fifth of the planted pages."""
+
 _FOOTER = "\nThis page was copied from another site. Terms of use. Privacy policy. Imprint."
 
 

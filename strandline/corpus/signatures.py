@@ -44,6 +44,8 @@ _PRIME = 0x9E3779B97F4A7C15
 """The odd multiplier of splitmix64, 2⁶⁴ divided by the golden ratio."""
 
 _INVERSE = pow(_PRIME, -1, 1 << 64)
+"""Undoes a multiplication by `_PRIME` modulo 2⁶⁴."""
+
 _BORROWED = 16
 """Fixed permutations from which empty bins borrow; of a signature with a tenth of its bins filled, a fifth stays empty
 after them and takes the next filled bin."""
@@ -221,3 +223,4 @@ def _mixed(values: Hashes) -> Hashes:
 
 _IS_WORD: NDArray[np.bool_] = np.array([chr(byte).isalnum() or byte >= 128 for byte in range(256)], dtype=np.bool_)
 _TABLES: tuple[Hashes, Hashes] = (np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64))
+"""Powers of `_PRIME` and of `_INVERSE`, as many as the longest batch needed so far."""

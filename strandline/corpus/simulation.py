@@ -21,11 +21,22 @@ from strandline.corpus.planted import CLASSES, COVERED, altered
 from strandline.spans.months import month_range
 
 MONTHS = month_range(date(2018, 1, 1), date(2022, 12, 1))
+"""Five years, the length of a usual span."""
+
 REPORTED = MONTHS[54]
+"""The month of the dump, half a year before the end: copies may be newer too."""
+
 TOPICS, COPIES = 80, 3
+"""Topics, and copies of each: a small resource, so that intervals are not flattered."""
+
 MIXES = ("upsampled_dump", "minor_dump", "old_crawl", "recent", "spread")
+"""Mixes of versions, from a dump that is repeated to an even spread without a typical month."""
+
 CAUSES = {"old_crawl": 24.0, "duplicates": 18.0, "aligned": 0.0}
+"""By cause, the months of the gap that are planted."""
+
 RELATIONS = ("unrelated/phi0.0", "unrelated/phi0.7", "mirrored/phi0.7")
+"""Whether the curve mirrors the copies, and how much of each month the next one keeps."""
 
 Shares = NDArray[np.float64]
 

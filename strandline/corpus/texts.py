@@ -18,11 +18,17 @@ limit of the search engine's default analysis."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0002fa1f]"
 )
+"""Letters of scripts that put no blanks between words: Thai, Lao, Burmese, Khmer, kana and Chinese."""
+
 _WORD = re.compile(r"[^\W_]+")
 _MARKS = "".join(chr(point) for point in range(0x300, 0x20000) if unicodedata.category(chr(point))[0] == "M")
+"""All combining marks of the scripts in use."""
+
 _SEARCH_WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*")
 _SPACE = re.compile(r"\s+")
 _CITATION = re.compile(r"\s?\[(?:\d{1,4}|[a-z]|(?:note|nb|n|lower-alpha|citation)\s?\w*(?:\s\d+)?)\]", re.IGNORECASE)
+"""Reference marks of wikis: numbers, single letters and notes in brackets."""
+
 _SENTENCE_END = re.compile(r"[.!?][\"')\]”’]*(?=\s)|[。！？]+[”’」』]*|\n+")
 
 
