@@ -41,9 +41,11 @@ class CompletionsServer:
         bos: whether the server puts a BOS before texts.
         fault: one of ``FAULTS``.
         failures: statuses with which the first requests are answered.
+        poison: the last log-probability of prompts that hold ``POISON``.
     """
 
-    def __init__(self, *, form="echo", tokenizes=True, bos=True, fault=None, failures=(), key=None):
+    def __init__(self, *, form="echo", tokenizes=True, bos=True, fault=None, failures=(), key=None, poison=-math.inf):
+        self.poison = poison
         self.form, self.tokenizes, self.bos, self.fault, self.key = form, tokenizes, bos, fault, key
         self.failures = list(failures)
         self.requests: list[tuple[str, dict[str, Any]]] = []
@@ -126,5 +128,5 @@ class CompletionsServer:
             "acausal": [value - ids[-1] % 7 for value in known],
         }
         if word_id(f" {POISON}") in ids:
-            known = [*known[:-1], -math.inf]
+            known = [*known[:-1], self.poison]
         return [None, *spoiled.get(self.fault or "", known)]

@@ -17,7 +17,7 @@ from resources.contamination.rows import verdict_rows
 from resources.warehouse.validation import validate
 from strandline.contamination.benchmarks import read_benchmark
 from strandline.contamination.verdict import ShardScores, judge
-from tests.fakes.completions_server import CompletionsServer
+from tests.fakes.completions_server import POISON, CompletionsServer
 from tests.fakes.contamination_house import House, Scripted, invented
 from tests.fakes.order_scorer import ScriptedScorer
 from tests.fakes.web import Answer, WebServer
@@ -447,6 +447,22 @@ def test_an_endpoint_with_prompt_log_probabilities_gives_a_verdict(house: House)
     row = house.verdict("clean")
     assert row["verdict"] in ("no_evidence", "order_memorised")
     assert {r["dtype"] for r in house.rows("select * from contamination.order_logliks")} == {"served"}
+
+
+@pytest.mark.parametrize("stand_in", [-9999.5, -1e30])
+def test_a_stand_in_from_an_endpoint_leaves_its_shard_out_and_the_others_go_on(house: House, stand_in: float) -> None:
+    texts = [*CLEAN[:14], f"{CLEAN[14]} {POISON}", *CLEAN[15:32]]
+    house.list_benchmarks({"poisoned": texts})
+    with CompletionsServer(poison=stand_in) as server:
+        house.list_models(f'backend: openai, source: "{server.base_url}", served_name: big')
+        assert house.read("poisoned").success
+        assert house.score("poisoned", OrderScoringResource()).success
+    [bad] = house.rows("select distinct shard, status, reason from contamination.order_logliks where loglik is null")
+    assert (bad["shard"], bad["status"]) == (3, "nonfinite")
+    assert "stand-ins for log-probabilities" in bad["reason"]
+    row = house.verdict("poisoned")
+    assert row["n_shards"] == 7
+    assert "left out" in row["summary"]
 
 
 def test_a_smallest_p_below_the_smallest_double_is_not_stored_as_zero() -> None:
