@@ -189,9 +189,15 @@ class _Reading:
 
     def _anew(self, page: Page, months: Sequence[date]) -> tuple[list[Version], list[_Wanted]]:
         """A page whose id is gone: the one of that title now, if it was made again, else missing."""
-        again = self._wiki.pages([page.title])[0]
+        try:
+            again = self._wiki.pages([page.title])[0]
+        except FetchError as error:
+            self._count_failure(error)
+            again = Page(page.title, "failed", str(error))
         if again.page_id not in (None, page.page_id):
             return self._page(again, months)
+        if again.status == "failed":
+            return [_without(again, month, "failed", again.reason) for month in months], []
         return [_without(page, month, "missing", "the wiki no longer has this page") for month in months], []
 
     def _sorted_out(

@@ -158,6 +158,6 @@ def serve(target: str, seconds: float, megabytes: int) -> None:
 
 
 if __name__ == "__main__":
-    from resources.spans import sandbox as capped
+    from resources.spans import sandbox
 
-    capped.serve(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))
+    sandbox.serve(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))

@@ -239,3 +239,25 @@ def test_a_title_that_the_answer_leaves_out_is_failed_and_one_that_can_be_none_i
 
     found = {v.topic: v.status for v in source(handle, tmp_path, "1", "2|3", "4")}
     assert found == {"1": "ok", "2|3": "invalid", "4": "failed"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (json_answer({"query": {"pages": []}}), "failed"),
+        (Answer(500), "failed"),
+        (json_answer({"query": {"pages": [{"title": "3", "missing": True}]}}), "missing"),
+    ],
+)
+def test_a_page_whose_id_is_gone_is_missing_only_where_the_wiki_says_so(
+    tmp_path: Path, answer: Answer, status: str
+) -> None:
+    plain = scripted("Some text.")
+
+    def handle(asked: Asked) -> Answer:
+        if asked.query.get("pageids") == "7":
+            return json_answer({"query": {"pages": [{"pageid": 7, "missing": True}]}})
+        return answer if "titles" in asked.query else plain(asked)
+
+    known = Known.of([Version("3", date(2019, 12, 1), "blank", "the page was blanked", document="7")])
+    assert [version.status for version in source(handle, tmp_path, "3", known=known)] == [status]
