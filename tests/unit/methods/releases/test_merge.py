@@ -86,6 +86,19 @@ def test_a_deleted_first_file_makes_no_release_younger_until_another_source_conf
     assert rows(confirmed, later, LATER)["1.0"].flags == ()
 
 
+def test_an_earlier_file_that_turns_up_dates_a_release_earlier() -> None:
+    first = rows([], listing(Listed("1.0", DAY), source="pypi"), NOW)
+    earlier = listing(Listed("1.0", DAY - timedelta(days=400)), source="pypi")
+    assert rows(first.values(), earlier, LATER)["1.0"].released_on == DAY - timedelta(days=400)
+
+
+def test_a_disputed_version_that_its_registry_lists_no_longer_is_withdrawn() -> None:
+    disputed = rows([fact("1.0.0")], listing(Listed("1.0.0", DAY + timedelta(days=9)), Listed("1.1.0", DAY)), NOW)
+    assert disputed["1.0.0"].source == "endoflife"
+    gone = rows(disputed.values(), listing(Listed("1.1.0", DAY)), LATER)["1.0.0"]
+    assert gone.withdrawn_at == LATER
+
+
 def test_an_edited_fact_stands_beside_the_registry_s_day_and_settles_or_opens_a_dispute() -> None:
     (disputed,) = merged(PROJECT, [fact("19.0.0")], listing(Listed("19.0.0", DAY + timedelta(days=9))), NOW)
     (settled,) = with_facts([disputed], [fact("19.0.0", DAY + timedelta(days=10))])

@@ -87,6 +87,33 @@ def test_the_first_year_of_a_scheme_shows_in_its_months() -> None:
     assert telling(*rows[:2], ("26.4.0", "2026-08-11")) == set()
 
 
+@pytest.mark.parametrize(("n_months", "tells"), [(2, False), (3, True)])
+def test_a_scheme_s_first_year_shows_in_three_months_and_not_in_two(n_months: int, tells: bool) -> None:
+    rows = [(f"26.{month}.0", f"2026-0{month}-09") for month in (1, 3, 4)[:n_months]]
+    assert bool(telling(*rows)) is tells
+
+
+@pytest.mark.parametrize(("n_years", "tells"), [(2, False), (3, True)])
+def test_years_at_the_third_place_take_three_as_well(n_years: int, tells: bool) -> None:
+    rows = [(f"4.6.{y}", f"20{y}-05-05") for y in (20, 21, 22)[:n_years]]
+    assert bool(telling(*rows)) is tells
+
+
+def test_quarters_of_two_years_are_a_scheme_and_those_of_one_are_not() -> None:
+    rows = [("231.8109", "2023-03-29"), ("232.8660", "2023-07-26"), ("241.14494", "2024-04-04")]
+    assert telling(*rows) == {version for version, _ in rows}
+    assert telling(*rows[:2]) == set()
+
+
+def test_a_value_between_two_runs_that_came_a_year_late_belongs_to_them() -> None:
+    packaging = [("15.0", "2015-01-02"), ("16.0", "2016-01-19"), ("17.0", "2018-02-28"), ("18.0", "2018-09-26")]
+    since = [("19.0", "2019-01-20"), ("20.0", "2020-01-06")]
+    assert telling(*packaging, *since) == {version for version, _ in (*packaging, *since)}
+    assert telling(*packaging[:2], ("17.0", "2019-02-28"), *since[1:], ("21.0", "2021-01-29")) == {
+        "15.0", "16.0", "20.0", "21.0"
+    }  # fmt: skip
+
+
 SPELLED = [
     ("1.2023.4", "2023-06-01"), ("5.2024.1", "2023-12-15"), ("0.0.20240115", "2024-01-15"),
     ("2.31.0.20240125", "2024-01-26"), ("4.202401", "2024-01-30"), ("1.240115", "2024-01-15"), ("2403.1", "2024-03-20"),
@@ -117,6 +144,13 @@ def test_a_line_whose_versions_spell_their_date_gives_no_decoy_to_others() -> No
     done = {r.version: r for r in flagged(told, date(2026, 1, 1))}
     decoys = decoys_for(list(done.values()), [done["23.0.1"]])
     assert decoys["23.0.1"].kind == "patch_jump"
+
+
+def test_a_near_miss_that_would_spell_the_day_gives_way_to_a_jump() -> None:
+    rows = [release("1.2022", "2010-05-05"), release("2.0", "2020-01-01"), release("2.1", "2023-06-01")]
+    decoys = decoys_for(rows, rows[1:])
+    assert not spells_day(decoys["2.1"].version, date(2023, 6, 1))
+    assert decoys["2.1"].kind == "patch_jump"
 
 
 def test_no_decoy_spells_the_day_that_is_asked_about() -> None:
