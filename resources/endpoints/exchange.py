@@ -39,7 +39,7 @@ _COME_BACK = re.compile(r"(?:retry|try again) (?:in|after)(?: (\d+(?:\.\d+)?) ?(
 _LOADING = re.compile(
     r"load(?:ing|ed)? (?:the )?model|"
     r"model\b.{0,60}\b(?:is|are|being|still) (?:\w+ )?(?:loading|loaded|starting|warming)|"
-    r"warming up|cold.?start|currently loading|swapping|is starting|not (?:yet )?ready|initiali[sz]ing",
+    r"model loading|warming up|cold.?start|currently loading|swapping|is starting|not (?:yet )?ready|initiali[sz]ing",
     re.IGNORECASE | re.DOTALL,
 )
 _OUTAGE = re.compile(

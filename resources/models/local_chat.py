@@ -65,8 +65,9 @@ class LocalChat:
 
 def _opened(prompt: str, messages: Sequence[Mapping[str, str]]) -> str:
     """The mark of thought that the prompt ends in, which the reply goes on from; nothing where it ends outside."""
-    thought = open_thought(prompt[prompt.rfind(messages[-1]["content"]) + len(messages[-1]["content"]) :])
-    return f"<{thought.name}>" if thought else ""
+    tail = prompt[prompt.rfind(messages[-1]["content"]) + len(messages[-1]["content"]) :]
+    thought = open_thought(tail)
+    return tail[thought.start : thought.end] if thought else ""
 
 
 def _without_ends(tokenizer: Any, text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from strandline.probe.thoughts import open_thought
+from strandline.probe.thoughts import closing_mark, open_thought
 
 Messages = Sequence[Mapping[str, str]]
 
@@ -31,7 +31,7 @@ _NO_DATE = {"date_string": "", "current_date": "", "today": "", "date": "", "str
 
 
 class PromptError(ValueError):
-    """A chat template that does not say what we ask, or says what the model must not be told."""
+    """A chat template that does not say what we ask, or leaves no place for an answer."""
 
 
 def chat_text(tokenizer: Any, messages: Messages, *, closes_thoughts: bool = True) -> str:
@@ -47,14 +47,14 @@ def chat_text(tokenizer: Any, messages: Messages, *, closes_thoughts: bool = Tru
     A date that the template writes of itself is left out, with the phrase that it stands in.
 
     Raises:
-        PromptError: the rendered text lacks something that was asked, tells a date, or ends inside thoughts that cannot
-            be closed.
+        PromptError: the rendered text lacks something that was asked, or ends inside thoughts that cannot be closed.
     """
     settings = _thinking_off(tokenizer) if closes_thoughts else {}
     text, given = _complete(lambda chat, more: _rendered(tokenizer, chat, {**settings, **more}), messages)
     text = _without_dates(text, given)
-    thought = open_thought(text[_end_of(text, given) :])
-    return _closed(text, thought.name) if thought and closes_thoughts else text
+    tail = text[_spans(text, given)[-1][1] :]
+    thought = open_thought(tail)
+    return _closed(text, tail[thought.start : thought.end]) if thought and closes_thoughts else text
 
 
 def _rendered(tokenizer: Any, messages: Messages, settings: Mapping[str, Any]) -> str:
@@ -105,10 +105,6 @@ def _spans(text: str, messages: Messages) -> list[tuple[int, int]]:
     return spans
 
 
-def _end_of(text: str, messages: Messages) -> int:
-    return _spans(text, messages)[-1][1]
-
-
 def _of_template(text: str, messages: Messages) -> str:
     """What the template says of itself, the messages left out."""
     return "\n".join(_around(text, messages)[::2])
@@ -124,13 +120,10 @@ def _around(text: str, messages: Messages) -> list[str]:
 
 
 def _without_dates(text: str, messages: Messages) -> str:
-    """The text without the phrases in which the template tells a date. PromptError where one is left."""
+    """The text without the phrases in which the template tells a date."""
     parts = _around(text, messages)
     parts[::2] = [_PHRASE.sub(lambda m: "" if _DATE.search(m[0]) else m[0], part) for part in parts[::2]]
-    clean = "".join(parts)
-    if date := _DATE.search(_of_template(clean, messages)):
-        raise PromptError(f"the model's chat template tells it a date ({date[0][:40]!r}), which no question may")
-    return clean
+    return "".join(parts)
 
 
 def _thinking_off(tokenizer: Any) -> dict[str, Any]:
@@ -139,9 +132,9 @@ def _thinking_off(tokenizer: Any) -> dict[str, Any]:
     return {name: False for name in ("enable_thinking", "thinking") if re.search(rf"\b{name}\b", template)}
 
 
-def _closed(text: str, name: str) -> str:
-    """The text with its open thought closed as tags are. PromptError where the mark is of another form."""
-    closed = f"{text.rstrip()}\n</{name}>\n\n"
-    if open_thought(closed) is not None:
-        raise PromptError(f"the model's chat template ends inside its thoughts ({name}): ask it with chat")
-    return closed
+def _closed(text: str, mark: str) -> str:
+    """The text with its open thought closed by what belongs to the mark. PromptError where that is not known."""
+    end = closing_mark(mark)
+    if end is None:
+        raise PromptError(f"the model's chat template ends inside its thoughts ({mark.strip()}): ask it with chat")
+    return f"{text.rstrip()}\n{end}\n\n"

@@ -78,6 +78,15 @@ def open_thought(text: str) -> Mark | None:
     return next((m for m in marks if m.opens and m.is_thought and _closing(m, marks) is None), None)
 
 
+def closing_mark(mark: str) -> str | None:
+    """What closes an opening mark, in the mark's own form; None where its form does not tell."""
+    for opening, closing in (("start", "end"), ("begin", "end"), ("open", "close"), ("prefix", "suffix")):
+        for word, end in ((opening, closing), (opening.upper(), closing.upper())):
+            if word in mark:
+                return mark.replace(word, end, 1)
+    return None if mark.startswith(("<|", "<｜")) else f"{mark[0]}/{mark[1:]}"
+
+
 def is_thought_name(name: str) -> bool:
     """Whether a name says that what it names are thoughts."""
     return bool(_THOUGHT.search(name))
