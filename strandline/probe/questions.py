@@ -5,7 +5,6 @@ Reading a reply belongs to `replies`, sending it to the resources. No prompt eve
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from strandline.probe import Question
@@ -75,13 +74,3 @@ def answer_schema(n_questions: int) -> dict[str, object]:
         "required": ["answers"],
         "additionalProperties": False,
     }
-
-
-def questions_json(questions: Sequence[Question]) -> str:
-    """The asked questions as JSON, stored beside a round's messages so that the transcript can be rebuilt."""
-    rows = [
-        {"position": q.position, "released_on": q.released_on.isoformat(), "project": q.project}
-        | {"version": q.version, "kind": q.kind}
-        for q in questions
-    ]
-    return json.dumps(rows, ensure_ascii=False)
