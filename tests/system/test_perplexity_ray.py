@@ -5,6 +5,7 @@ import signal
 import time
 from collections import Counter
 from hashlib import sha256
+from typing import Never
 
 import pytest
 
@@ -36,7 +37,7 @@ def text_tasks():
     return [Task(str(n), {"texts": group, "max_tokens": 24}) for n, group in enumerate(groups)]
 
 
-def test_scores_are_the_same_on_a_cluster_and_in_this_process(cluster, tmp_path):
+def test_scores_are_the_same_on_a_cluster_and_in_this_process(cluster, tmp_path) -> None:
     folder = saved_tiny_model(tmp_path / "tiny")
     spec = ModelSpec("tiny", "transformers", f"folder:{folder}")
     kwargs = {"spec": spec, "dtype": "float32", "cache": str(tmp_path)}
@@ -70,7 +71,7 @@ def log_of(folder):
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_a_worker_killed_in_the_middle_repeats_its_task_and_no_other(cluster, tmp_path):
+def test_a_worker_killed_in_the_middle_repeats_its_task_and_no_other(cluster, tmp_path) -> None:
     worker = WorkerSpec("tests.system.test_perplexity_ray:marking_worker", {"folder": str(tmp_path), "pause": 0.4})
     results = RayCompute(None, workers=2).run(worker, (Task(str(n), n) for n in range(12)))
     done = [next(results), next(results)]
@@ -84,12 +85,12 @@ def test_a_worker_killed_in_the_middle_repeats_its_task_and_no_other(cluster, tm
     assert len({line[2] for line in log_of(tmp_path)}) == 2
 
 
-def refusing_worker():
+def refusing_worker() -> Never:
     """A worker that cannot be built anywhere."""
     raise ValueError("no such weights")
 
 
-def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(cluster):
+def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(cluster) -> None:
     worker = WorkerSpec("tests.system.test_perplexity_ray:refusing_worker")
     with pytest.raises(ValueError, match="no such weights"):
         list(RayCompute(None, workers=1).run(worker, [Task("1", 1)]))
@@ -98,13 +99,13 @@ def test_a_worker_that_cannot_be_built_ends_the_run_with_its_reason(cluster):
 def failing_worker():
     """A worker whose work fails."""
 
-    def work(payload):
+    def work(payload) -> Never:
         raise KeyError(f"nothing for {payload}")
 
     return work
 
 
-def test_an_error_of_the_work_ends_the_run_as_it_is(cluster):
+def test_an_error_of_the_work_ends_the_run_as_it_is(cluster) -> None:
     worker = WorkerSpec("tests.system.test_perplexity_ray:failing_worker")
     with pytest.raises(KeyError, match="nothing for 1"):
         list(RayCompute(None, workers=1).run(worker, [Task("1", 1)]))

@@ -34,12 +34,12 @@ def tasks(numbers):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_every_distinct_task_comes_back_once_with_its_result(threads):
+def test_every_distinct_task_comes_back_once_with_its_result(threads) -> None:
     done = list(LocalCompute(threads).run(spec(offset=1), tasks([1, 2, 3, 2, 1])))
     assert sorted((task.key, value) for task, value in done) == [("1", 2), ("2", 5), ("3", 10)]
 
 
-def test_the_worker_is_built_once_and_only_where_there_is_work():
+def test_the_worker_is_built_once_and_only_where_there_is_work() -> None:
     BUILT.clear()
     list(LocalCompute(3).run(spec(), tasks(range(20))))
     assert len(BUILT) == 1
@@ -47,7 +47,7 @@ def test_the_worker_is_built_once_and_only_where_there_is_work():
     assert len(BUILT) == 1
 
 
-def test_results_come_while_tasks_are_still_drawn():
+def test_results_come_while_tasks_are_still_drawn() -> None:
     drawn = []
 
     def drawing():
@@ -61,12 +61,12 @@ def test_results_come_while_tasks_are_still_drawn():
     results.close()
 
 
-def test_an_error_of_the_work_ends_the_run_as_it_is():
+def test_an_error_of_the_work_ends_the_run_as_it_is() -> None:
     with pytest.raises(KeyError, match="no square of 3"):
         list(LocalCompute(2).run(spec(fails_on=3), tasks(range(10))))
 
 
-def test_leaving_half_way_waits_for_what_runs_and_starts_nothing_more():
+def test_leaving_half_way_waits_for_what_runs_and_starts_nothing_more() -> None:
     before = threading.active_count()
     results = LocalCompute(2).run(spec(pause=0.02), tasks(range(100)))
     next(results)
@@ -74,7 +74,7 @@ def test_leaving_half_way_waits_for_what_runs_and_starts_nothing_more():
     assert threading.active_count() == before
 
 
-def test_a_backend_is_chosen_by_name():
+def test_a_backend_is_chosen_by_name() -> None:
     assert isinstance(ComputeResource(workers=2).open(), LocalCompute)
     assert isinstance(ComputeResource(backend="ray").open(), RayCompute)
     with pytest.raises(ValueError, match="local or ray"):

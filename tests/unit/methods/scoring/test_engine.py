@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Never
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def scored(lm: LanguageModel, requests: Sequence[Request], **settings: int) -> d
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("slice_rows", [2, 7, 50, 5000])
-def test_every_sequence_equals_the_plain_forward_pass(kind, slice_rows):
+def test_every_sequence_equals_the_plain_forward_pass(kind, slice_rows) -> None:
     lm = tiny_language_model(kind)
     requests = versions(8 if slice_rows == 2 else 24)
     found = scored(lm, requests, slice_rows=slice_rows)
@@ -57,13 +58,13 @@ def test_every_sequence_equals_the_plain_forward_pass(kind, slice_rows):
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "mpt"])
-def test_these_architectures_are_scored_along_the_tree(kind):
+def test_these_architectures_are_scored_along_the_tree(kind) -> None:
     assert self_check(tiny_language_model(kind)).method == "tree"
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["gpt2", "mpt"])
-def test_neither_companions_nor_their_order_nor_the_padding_side_change_a_score(kind, side):
+def test_neither_companions_nor_their_order_nor_the_padding_side_change_a_score(kind, side) -> None:
     lm = tiny_language_model(kind)
     lm.tokenizer.padding_side = side
     requests = versions(16, seed=3)
@@ -78,7 +79,7 @@ def test_neither_companions_nor_their_order_nor_the_padding_side_change_a_score(
 @pytest.mark.parametrize("has_bos", [True, False])
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 @pytest.mark.parametrize("over", [-1, 0, 1, 40])
-def test_texts_at_one_under_and_over_the_limit_are_scored_on_exactly_the_first_ids(kind, has_bos, over):
+def test_texts_at_one_under_and_over_the_limit_are_scored_on_exactly_the_first_ids(kind, has_bos, over) -> None:
     lm = tiny_language_model(kind, has_bos=has_bos)
     limit = 20
     text = next(t for t in growing() if len(lm.token_ids([t])[0]) == limit + over)
@@ -94,7 +95,7 @@ def test_texts_at_one_under_and_over_the_limit_are_scored_on_exactly_the_first_i
 
 @pytest.mark.parametrize("has_bos", [True, False])
 @pytest.mark.parametrize("over", [-1, 0, 1])
-def test_the_model_is_never_given_more_than_its_context_and_the_row_says_so(has_bos, over):
+def test_the_model_is_never_given_more_than_its_context_and_the_row_says_so(has_bos, over) -> None:
     lm = tiny_language_model("gpt2", has_bos=has_bos, context=24)
     room = 24 - has_bos
     text = next(t for t in growing() if len(lm.token_ids([t])[0]) == room + over)
@@ -110,7 +111,7 @@ def growing():
 
 
 @pytest.mark.parametrize("has_bos", [True, False])
-def test_empty_and_one_token_texts_are_too_short(has_bos):
+def test_empty_and_one_token_texts_are_too_short(has_bos) -> None:
     lm = tiny_language_model(has_bos=has_bos)
     assert len(lm.token_ids(["x"])[0]) == 1
     for score in score_texts(lm, {"a": "", "b": "x"}, 512):
@@ -118,7 +119,7 @@ def test_empty_and_one_token_texts_are_too_short(has_bos):
         assert "two are needed" in score.reason
 
 
-def test_bos_stands_once_even_where_the_text_contains_its_string():
+def test_bos_stands_once_even_where_the_text_contains_its_string() -> None:
     lm = tiny_language_model()
     ids = lm.token_ids(["<s>tide water"])[0]
     (score,) = score_texts(lm, {"a": "<s>tide water"}, 512)
@@ -126,7 +127,7 @@ def test_bos_stands_once_even_where_the_text_contains_its_string():
     assert score.mean_nll == pytest.approx(expected / len(ids), abs=1e-4)
 
 
-def test_texts_that_begin_with_the_same_ids_are_computed_once():
+def test_texts_that_begin_with_the_same_ids_are_computed_once() -> None:
     lm = tiny_language_model()
     text = " ".join(WORDS)
     rows = {s.text_sha256: s for s in score_texts(lm, {"a": text, "b": text + " tide", "c": text + " water"}, 16)}
@@ -135,7 +136,7 @@ def test_texts_that_begin_with_the_same_ids_are_computed_once():
     assert len({row.mean_nll for row in rows.values()}) == 1
 
 
-def test_embeddings_and_logits_are_as_before_also_where_the_vocabulary_is_padded():
+def test_embeddings_and_logits_are_as_before_also_where_the_vocabulary_is_padded() -> None:
     lm = tiny_language_model("llama", vocab=512)
     ids = torch.tensor([[0, 5, 9, 30]])
     with torch.no_grad():
@@ -149,7 +150,7 @@ def test_embeddings_and_logits_are_as_before_also_where_the_vocabulary_is_padded
         assert torch.equal(lm.model(ids).logits, before)
 
 
-def test_ids_that_the_model_does_not_have_and_inputs_beyond_its_context_are_errors():
+def test_ids_that_the_model_does_not_have_and_inputs_beyond_its_context_are_errors() -> None:
     lm = tiny_language_model(context=32)
     with pytest.raises(ValueError, match="embeddings"):
         list(Scorer(lm).sequences([Request((0, 100_000))]))
@@ -157,7 +158,7 @@ def test_ids_that_the_model_does_not_have_and_inputs_beyond_its_context_are_erro
         list(Scorer(lm).sequences([Request(tuple(range(2, 35)))]))
 
 
-def test_where_memory_runs_out_the_batch_is_halved_and_nothing_is_lost(monkeypatch):
+def test_where_memory_runs_out_the_batch_is_halved_and_nothing_is_lost(monkeypatch) -> None:
     from strandline.scoring import tree_forward
 
     lm = tiny_language_model()
@@ -179,7 +180,7 @@ def test_where_memory_runs_out_the_batch_is_halved_and_nothing_is_lost(monkeypat
     assert {row.batch_rows for row in rows} == {16}
 
 
-def test_where_memory_runs_out_a_batch_of_equal_lengths_is_halved_too(monkeypatch):
+def test_where_memory_runs_out_a_batch_of_equal_lengths_is_halved_too(monkeypatch) -> None:
     from strandline.scoring import plain_forward
 
     lm = tiny_language_model("mpt")
@@ -200,13 +201,13 @@ def test_where_memory_runs_out_a_batch_of_equal_lengths_is_halved_too(monkeypatc
     assert {row.batch_rows for row in rows} == {2 * 31}
 
 
-def test_other_errors_are_not_taken_for_lack_of_memory(monkeypatch):
+def test_other_errors_are_not_taken_for_lack_of_memory(monkeypatch) -> None:
     from strandline.scoring import tree_forward
 
     lm = tiny_language_model()
     self_check(lm)
 
-    def broken(self, piece):
+    def broken(self, piece) -> Never:
         raise RuntimeError("shapes cannot be multiplied")
 
     monkeypatch.setattr(tree_forward.TreeForward, "_hidden", broken)
@@ -226,7 +227,7 @@ def overflowing(dtype):
     return replace(lm, model=lm.model.to(getattr(torch, dtype)), dtype=dtype, cache={})
 
 
-def test_what_is_not_finite_in_half_precision_is_repeated_in_fp32():
+def test_what_is_not_finite_in_half_precision_is_repeated_in_fp32() -> None:
     lm = overflowing("float16")
     bad, sibling, good = Request((0, 7, 9, 11)), Request((0, 8, 9, 11)), Request((3, 8, 9, 11))
     rows = {s.request: s for s in Scorer(lm).sequences([bad, sibling, good])}
@@ -240,10 +241,10 @@ def test_what_is_not_finite_in_half_precision_is_repeated_in_fp32():
     assert next(lm.model.parameters()).dtype == torch.float16
 
 
-def test_where_memory_does_not_hold_an_fp32_copy_the_others_are_scored_and_the_text_says_why(monkeypatch):
+def test_where_memory_does_not_hold_an_fp32_copy_the_others_are_scored_and_the_text_says_why(monkeypatch) -> None:
     tried = []
 
-    def full(lm):
+    def full(lm) -> Never:
         tried.append(lm)
         raise torch.OutOfMemoryError("CUDA out of memory")
 
@@ -259,7 +260,7 @@ def test_where_memory_does_not_hold_an_fp32_copy_the_others_are_scored_and_the_t
     assert "memory does not hold the model in fp32" in row.reason
 
 
-def test_what_is_not_finite_in_fp32_is_marked_and_touches_no_other_document():
+def test_what_is_not_finite_in_fp32_is_marked_and_touches_no_other_document() -> None:
     lm = tiny_language_model("llama")
     with torch.no_grad():
         lm.model.model.embed_tokens.weight[7] = math.nan
@@ -269,7 +270,7 @@ def test_what_is_not_finite_in_fp32_is_marked_and_touches_no_other_document():
     assert rows[good].sum_nll == pytest.approx(plain_sum(lm, good), abs=1e-3)
 
 
-def test_half_precision_is_close_and_recorded():
+def test_half_precision_is_close_and_recorded() -> None:
     full, half = tiny_language_model("llama"), tiny_language_model("llama", dtype="bfloat16")
     requests = versions(10)
     exact = scored(full, requests)
@@ -279,7 +280,7 @@ def test_half_precision_is_close_and_recorded():
 
 
 @pytest.mark.parametrize("kind", ["llama", "mpt"])
-def test_a_batch_gives_every_sequence_the_value_that_it_has_in_any_other_batch(kind):
+def test_a_batch_gives_every_sequence_the_value_that_it_has_in_any_other_batch(kind) -> None:
     lm = tiny_language_model(kind)
     rng = np.random.default_rng(0)
     sequences = [Request((0, *rng.permutation(np.arange(5, 35)).tolist())) for _ in range(7)]
@@ -290,7 +291,7 @@ def test_a_batch_gives_every_sequence_the_value_that_it_has_in_any_other_batch(k
     assert one == pytest.approx([plain_sum(lm, s) for s in sequences], abs=1e-3)
 
 
-def test_a_batch_takes_sequences_of_one_length_that_fit():
+def test_a_batch_takes_sequences_of_one_length_that_fit() -> None:
     scorer = Scorer(tiny_language_model())
     short, long = Request((0, 5, 6)), Request((0, 5, 6, 7))
     for wrong in ([], [short, long], [short] * 5):
@@ -298,7 +299,7 @@ def test_a_batch_takes_sequences_of_one_length_that_fit():
             scorer.batch(wrong, 4)
 
 
-def test_several_threads_may_score_with_one_model():
+def test_several_threads_may_score_with_one_model() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     lm = tiny_language_model()
@@ -310,7 +311,7 @@ def test_several_threads_may_score_with_one_model():
     assert lm.model.config._attn_implementation != "strandline_tree"
 
 
-def test_the_model_is_as_before_after_scoring_also_where_scoring_was_left_half_way():
+def test_the_model_is_as_before_after_scoring_also_where_scoring_was_left_half_way() -> None:
     lm = tiny_language_model()
     before = lm.model.config._attn_implementation
     running = Scorer(lm, slice_rows=8).sequences(versions(8))
@@ -320,7 +321,7 @@ def test_the_model_is_as_before_after_scoring_also_where_scoring_was_left_half_w
     assert all("forward" not in vars(module) for module in lm.model.modules())
 
 
-def test_a_large_vocabulary_never_meets_many_rows():
+def test_a_large_vocabulary_never_meets_many_rows() -> None:
     from strandline.scoring.projection import Projection
 
     class Head(torch.nn.Module):

@@ -34,7 +34,7 @@ def tree_paths(start):
 
 
 @given(st.lists(ANY_LENGTH, min_size=1, max_size=12), st.lists(ANY_LENGTH, max_size=3))
-def test_exactly_the_prefixes_that_no_known_path_has_are_computed(sequences, paths):
+def test_exactly_the_prefixes_that_no_known_path_has_are_computed(sequences, paths) -> None:
     """Those too short to be worth a start may be computed again."""
     found = list(starts([Request(ids) for ids in sequences], [known(ids) for ids in paths]))
     rows = [path for start in found if not start.is_on_path for path in tree_paths(start)]
@@ -48,7 +48,7 @@ def test_exactly_the_prefixes_that_no_known_path_has_are_computed(sequences, pat
 
 
 @given(st.lists(ANY_LENGTH, min_size=1, max_size=12), st.lists(ANY_LENGTH, max_size=3), st.integers(1, 9))
-def test_slices_of_a_tree_that_goes_on_know_their_whole_paths(sequences, paths, size):
+def test_slices_of_a_tree_that_goes_on_know_their_whole_paths(sequences, paths, size) -> None:
     for start in starts([Request(ids) for ids in sequences], [known(ids) for ids in paths]):
         if start.is_on_path:
             continue
@@ -74,7 +74,7 @@ def test_slices_of_a_tree_that_goes_on_know_their_whole_paths(sequences, paths, 
         assert ended == {request.ids for request in start.requests}
 
 
-def test_sequences_on_both_sides_of_a_path_are_refused():
+def test_sequences_on_both_sides_of_a_path_are_refused() -> None:
     for one, other in (((1, 1), (1, 3)), ((1, 2), (1, 3)), ((1, 2, 1), (1, 1))):
         with pytest.raises(ValueError, match="both sides"):
             PrefixTree([Request(one), Request(other)], before=(1, 2))
@@ -93,7 +93,7 @@ def versions(seed):
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "gemma2"])
 @pytest.mark.parametrize("slice_rows", [5, 1024])
-def test_scores_that_go_on_from_a_kept_path_equal_those_that_do_not(kind, slice_rows, tmp_path):
+def test_scores_that_go_on_from_a_kept_path_equal_those_that_do_not(kind, slice_rows, tmp_path) -> None:
     lm = tiny_language_model(kind)
     first, *others = versions(len(kind))
     files = PathStore(tmp_path, 10**9)
@@ -114,7 +114,7 @@ def test_scores_that_go_on_from_a_kept_path_equal_those_that_do_not(kind, slice_
     assert computed < sum(s.tokens_computed for s in plain.values())
 
 
-def test_a_path_that_went_on_from_another_one_can_be_gone_on_from(tmp_path):
+def test_a_path_that_went_on_from_another_one_can_be_gone_on_from(tmp_path) -> None:
     """Chained over many versions, so that errors would add up."""
     lm = tiny_language_model("llama")
     files = PathStore(tmp_path, 10**9)
@@ -129,7 +129,7 @@ def test_a_path_that_went_on_from_another_one_can_be_gone_on_from(tmp_path):
         assert (score.tokens_saved > 0) == (version > 0)
 
 
-def test_a_batch_method_ignores_paths(tmp_path):
+def test_a_batch_method_ignores_paths(tmp_path) -> None:
     lm = tiny_language_model("mpt")
     files = PathStore(tmp_path / "none", 10**9)
     (score,) = score_texts(lm, {"v": versions(0)[0]}, 50, paths=PathReuse([], {"v": ["topic"]}, files.keep))
@@ -137,7 +137,7 @@ def test_a_batch_method_ignores_paths(tmp_path):
     assert files.find("topic", "cpu") is None
 
 
-def test_what_is_not_finite_is_not_kept(tmp_path):
+def test_what_is_not_finite_is_not_kept(tmp_path) -> None:
     lm = tiny_language_model("llama", seed=9)
     lm.model.base_model.layers[0].mlp.down_proj.weight.data[0, 0] = float("inf")
     kept = []
@@ -159,7 +159,7 @@ def state():
     return found["topic"]
 
 
-def test_a_damaged_file_is_no_path_and_goes_away(tmp_path, state):
+def test_a_damaged_file_is_no_path_and_goes_away(tmp_path, state) -> None:
     files = PathStore(tmp_path, 10**9)
     files.keep("topic", *state)
     (file,) = tmp_path.iterdir()
@@ -168,7 +168,7 @@ def test_a_damaged_file_is_no_path_and_goes_away(tmp_path, state):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_folder_takes_no_new_topic_but_a_newer_path_of_one_that_it_has(tmp_path, state):
+def test_a_full_folder_takes_no_new_topic_but_a_newer_path_of_one_that_it_has(tmp_path, state) -> None:
     files = PathStore(tmp_path, 10**9)
     files.keep("topic", *state)
     (file,) = tmp_path.iterdir()
@@ -180,7 +180,7 @@ def test_a_full_folder_takes_no_new_topic_but_a_newer_path_of_one_that_it_has(tm
     assert full.find("topic", "cpu").ids == ids
 
 
-def test_a_disk_that_cannot_take_a_path_does_not_stop_the_scoring(tmp_path, state):
+def test_a_disk_that_cannot_take_a_path_does_not_stop_the_scoring(tmp_path, state) -> None:
     (tmp_path / "taken").write_text("a file, no folder")
     files = PathStore(tmp_path / "taken" / "paths", 10**9)
     files.keep("topic", *state)

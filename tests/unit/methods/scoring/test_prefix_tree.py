@@ -38,7 +38,7 @@ def paths(tree, size):
 
 
 @given(SEQUENCES, st.integers(1, 12))
-def test_every_distinct_prefix_is_one_row_however_the_stream_is_cut(sequences, size):
+def test_every_distinct_prefix_is_one_row_however_the_stream_is_cut(sequences, size) -> None:
     tree = PrefixTree([Request(ids) for ids in sequences])
     rows = paths(tree, size)
     assert len(rows) == len(set(rows)) == tree.n_rows
@@ -46,14 +46,14 @@ def test_every_distinct_prefix_is_one_row_however_the_stream_is_cut(sequences, s
 
 
 @given(SEQUENCES, st.integers(1, 12))
-def test_every_distinct_sequence_ends_exactly_once(sequences, size):
+def test_every_distinct_sequence_ends_exactly_once(sequences, size) -> None:
     tree = PrefixTree([Request(ids) for ids in sequences])
     ends = [index for start in range(0, tree.n_rows, size) for index, _ in tree.ends_within(start, start + size)]
     assert sorted(ends) == list(range(len(set(sequences))))
 
 
 @given(st.lists(st.tuples(IDS, st.integers(1, 8)), min_size=1, max_size=8))
-def test_rows_are_scored_where_a_sequence_asks_and_their_parents_are_marked(pairs):
+def test_rows_are_scored_where_a_sequence_asks_and_their_parents_are_marked(pairs) -> None:
     requests = [Request(ids, min(first, len(ids) - 1)) for ids, first in pairs]
     tree = PrefixTree(requests)
     wanted = {r.ids[: n + 1] for r in requests for n in range(r.score_from, len(r.ids))}
@@ -63,25 +63,25 @@ def test_rows_are_scored_where_a_sequence_asks_and_their_parents_are_marked(pair
 
 
 @given(SEQUENCES)
-def test_without_sharing_every_sequence_is_whole_and_in_order(sequences):
+def test_without_sharing_every_sequence_is_whole_and_in_order(sequences) -> None:
     tree = PrefixTree([Request(ids) for ids in sequences], share=False)
     assert tree.order == sequences
     assert tree.tokens.tolist() == [i for ids in sequences for i in ids]
     assert tree.depths.tolist() == [n for ids in sequences for n in range(len(ids))]
 
 
-def test_versions_of_a_text_cost_little_more_than_one():
+def test_versions_of_a_text_cost_little_more_than_one() -> None:
     rng = np.random.default_rng(0)
     base = rng.integers(0, 1000, 512).tolist()
     versions = [tuple(base[: 512 - n] + rng.integers(0, 1000, n).tolist()) for n in range(60)]
     assert PrefixTree([Request(ids) for ids in versions]).n_rows <= 512 + sum(range(60))
 
 
-def test_a_sequence_needs_a_token_before_the_first_scored():
+def test_a_sequence_needs_a_token_before_the_first_scored() -> None:
     for ids, first in (((), 1), ((5,), 1), ((5, 6), 0), ((5, 6), 2)):
         with pytest.raises(ValueError, match="cannot be scored"):
             Request(ids, first)
 
 
-def test_no_sequences_are_no_rows():
+def test_no_sequences_are_no_rows() -> None:
     assert PrefixTree([]).n_rows == 0

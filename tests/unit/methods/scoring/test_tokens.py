@@ -39,16 +39,16 @@ def whole(text: str, limit: int | None) -> list[int]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(TEXTS, max_size=4), st.integers(1, 12))
-def test_ids_are_the_first_of_the_whole_texts_tokenization(texts, limit):
+def test_ids_are_the_first_of_the_whole_texts_tokenization(texts, limit) -> None:
     assert token_ids(tiny_tokenizer(), texts, limit) == [whole(text, limit) for text in texts]
 
 
-def test_a_text_without_word_boundaries_is_tokenized_whole():
+def test_a_text_without_word_boundaries_is_tokenized_whole() -> None:
     text = "a" * 5000
     assert token_ids(tiny_tokenizer(), [text], 16) == [whole(text, 16)]
 
 
-def test_a_long_text_is_not_tokenized_to_its_end():
+def test_a_long_text_is_not_tokenized_to_its_end() -> None:
     lengths = []
     tokenizer = tiny_tokenizer()
 
@@ -66,7 +66,7 @@ def test_a_long_text_is_not_tokenized_to_its_end():
 
 
 @pytest.mark.parametrize("limit", [None, 3])
-def test_a_tokenizer_without_a_fast_backend_works(limit):
+def test_a_tokenizer_without_a_fast_backend_works(limit) -> None:
     class Slow:
         def __call__(self, text, **options):
             return {"input_ids": [ord(letter) for letter in text]}
@@ -74,12 +74,12 @@ def test_a_tokenizer_without_a_fast_backend_works(limit):
     assert token_ids(Slow(), ["tide", ""], limit) == [[116, 105, 100, 101][:limit], []]
 
 
-def test_without_a_limit_all_ids_come():
+def test_without_a_limit_all_ids_come() -> None:
     text = " ".join(WORDS * 30)
     assert token_ids(tiny_tokenizer(), [text]) == [whole(text, None)]
 
 
-def test_a_digest_names_the_ids():
+def test_a_digest_names_the_ids() -> None:
     assert ids_digest([1, 2, 3]) == ids_digest((1, 2, 3)) != ids_digest([12, 3])
     assert len(ids_digest([])) == 16
 
