@@ -1,6 +1,8 @@
 """Scores are committed as they come, computed once, and survive being run again, extended or killed."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -20,11 +22,13 @@ from resources.warehouse.store import Warehouse
 from strandline.models import ModelSpec
 from strandline.models.keys import partition_key
 from strandline.scoring.engine import Scorer, score_texts
+from strandline.scoring.language_model import LanguageModel
 from strandline.scoring.scores import tokenized
 from tests.fakes.completions_server import CompletionsServer
 from tests.fakes.tiny_models import WORDS, saved_tiny_model, tiny_language_model, with_bos
 
 NAME = "tiny/llama"
+House = tuple[WarehouseResource, ModelListResource]
 MONTHS = pl.date_range(pl.date(2021, 1, 1), pl.date(2021, 7, 1), "1mo", eager=True).to_list()
 
 
@@ -32,7 +36,7 @@ def text_of(topic: int, version: int) -> str:
     return " ".join([WORDS[topic], *WORDS[: 12 + topic], *WORDS[20 : 20 + version]])
 
 
-def filled(store, months):
+def filled(store: Warehouse, months: list[date]) -> None:
     """Four topics by month, a new version every other month; one empty text, one missing document."""
     rows, texts = [], {}
     for number, month in enumerate(months):
@@ -50,7 +54,7 @@ def filled(store, months):
 
 
 @pytest.fixture
-def house(tmp_path):
+def house(tmp_path: Path) -> House:
     """A warehouse with three months of a small span, and a list with one tiny model."""
     folder = saved_tiny_model(tmp_path / "tiny", "llama")
     listed = tmp_path / "models.yaml"
@@ -62,7 +66,7 @@ def house(tmp_path):
     return warehouse, ModelListResource(path=str(listed))
 
 
-def materialize(house, config=None):
+def materialize(house: House, config: dict[str, object] | None = None) -> Mapping[str, dg.MetadataValue]:
     warehouse, model_list = house
     with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("models", [partition_key(NAME)])
@@ -76,7 +80,7 @@ def materialize(house, config=None):
         return done.asset_materializations_for_node("score_versions")[0].metadata
 
 
-def test_every_distinct_text_gets_a_row_equal_to_a_plain_forward_pass(house):
+def test_every_distinct_text_gets_a_row_equal_to_a_plain_forward_pass(house: House) -> None:
     materialize(house)
     rows = house[0].open().query("select * from perplexity.scores")
     lm = tiny_language_model("llama")
@@ -95,7 +99,7 @@ def test_every_distinct_text_gets_a_row_equal_to_a_plain_forward_pass(house):
             assert row["tokens_computed"] + row["tokens_saved"] == len(ids) + 1
 
 
-def test_a_second_run_computes_no_token_and_loads_no_model(house, monkeypatch):
+def test_a_second_run_computes_no_token_and_loads_no_model(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     first = materialize(house)
     assert first["tokens_now"].value > 0
     monkeypatch.setattr("resources.perplexity.worker.text_worker", None)
@@ -104,7 +108,7 @@ def test_a_second_run_computes_no_token_and_loads_no_model(house, monkeypatch):
     assert again["tokens_computed"].value == first["tokens_now"].value
 
 
-def test_another_month_is_scored_alone(house):
+def test_another_month_is_scored_alone(house: House) -> None:
     materialize(house)
     store = house[0].open()
     filled(store, MONTHS[:5])
@@ -114,13 +118,13 @@ def test_another_month_is_scored_alone(house):
     assert materialize(house)["scored_now"].value == new.height
 
 
-def prefixes(store, lm):
+def prefixes(store: Warehouse, lm: LanguageModel) -> set[tuple[int, ...]]:
     """The distinct prefixes of all texts as the model reads them."""
     texts = store.query("select text from spans.texts where text != ''")["text"].to_list()
     return {tuple(with_bos(lm, ids)[:n]) for ids in lm.token_ids(texts, 24) for n in range(1, len(ids) + 2)}
 
 
-def test_another_month_computes_only_its_new_prefixes(house):
+def test_another_month_computes_only_its_new_prefixes(house: House) -> None:
     lm, store = tiny_language_model("llama"), house[0].open()
     assert materialize(house)["tokens_now"].value == len(old := prefixes(store, lm))
     for count in (4, 5, 7):
@@ -137,7 +141,7 @@ def test_another_month_computes_only_its_new_prefixes(house):
             assert mean == pytest.approx(alone.mean_nll, abs=1e-4)
 
 
-def test_nothing_is_kept_on_disk_where_that_is_not_wanted(house):
+def test_nothing_is_kept_on_disk_where_that_is_not_wanted(house: House) -> None:
     materialize(house, {"kept_gigabytes": 0})
     assert not (house[0].open().path.parent / "paths").exists()
     lm, store = tiny_language_model("llama"), house[0].open()
@@ -146,7 +150,9 @@ def test_nothing_is_kept_on_disk_where_that_is_not_wanted(house):
     assert materialize(house, {"kept_gigabytes": 0})["tokens_now"].value > len(prefixes(store, lm) - old)
 
 
-def test_what_other_versions_of_the_libraries_computed_is_not_gone_on_from(house, monkeypatch):
+def test_what_other_versions_of_the_libraries_computed_is_not_gone_on_from(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     materialize(house)
     lm, store = tiny_language_model("llama"), house[0].open()
     old = prefixes(store, lm)
@@ -159,14 +165,14 @@ def test_what_other_versions_of_the_libraries_computed_is_not_gone_on_from(house
     assert not now & held
 
 
-def test_articles_that_never_change_leave_nothing_on_disk(house):
+def test_articles_that_never_change_leave_nothing_on_disk(house: House) -> None:
     store = house[0].open()
     store.merge("spans.resources", pl.DataFrame([{"resource": "docs", "kind": "unpaired", "max_tokens": 24}]))
     assert materialize(house)["tokens_now"].value > 0
     assert not (store.path.parent / "paths").exists()
 
 
-def test_other_weights_under_the_same_name_are_scored_again(house, tmp_path):
+def test_other_weights_under_the_same_name_are_scored_again(house: House, tmp_path: Path) -> None:
     materialize(house)
     store = house[0].open()
     before = store.query("select text_sha256, mean_nll from perplexity.scores where status = 'ok'")
@@ -176,7 +182,9 @@ def test_other_weights_under_the_same_name_are_scored_again(house, tmp_path):
     assert before.join(after, on="text_sha256").filter(pl.col("mean_nll") == pl.col("now")).is_empty()
 
 
-def test_another_context_is_another_way_of_scoring_and_never_stands_beside_the_old_one(house, tmp_path: Path) -> None:
+def test_another_context_is_another_way_of_scoring_and_never_stands_beside_the_old_one(
+    house: House, tmp_path: Path
+) -> None:
     listed = tmp_path / "models.yaml"
     whole = listed.read_text()
     store, lengths = house[0].open(), []
@@ -189,7 +197,7 @@ def test_another_context_is_another_way_of_scoring_and_never_stands_beside_the_o
     assert materialize(house)["scored_now"].value == 0
 
 
-def test_scores_of_a_shorter_context_that_an_older_version_left_are_made_again(house) -> None:
+def test_scores_of_a_shorter_context_that_an_older_version_left_are_made_again(house: House) -> None:
     materialize(house)
     store = house[0].open()
     rows = store.query("select * from perplexity.scores where status = 'ok' order by text_sha256")
@@ -203,7 +211,9 @@ def test_scores_of_a_shorter_context_that_an_older_version_left_are_made_again(h
     assert again["mean_nll"].to_list() == pytest.approx(rows["mean_nll"].to_list(), abs=1e-4)
 
 
-def test_a_score_that_no_model_gives_is_a_row_with_its_reason_and_the_others_go_on(house, tmp_path: Path) -> None:
+def test_a_score_that_no_model_gives_is_a_row_with_its_reason_and_the_others_go_on(
+    house: House, tmp_path: Path
+) -> None:
     store = house[0].open()
     scoring = local_scoring(house[1].find(NAME), cache=tmp_path / "cache")
 
@@ -222,7 +232,7 @@ def test_a_score_that_no_model_gives_is_a_row_with_its_reason_and_the_others_go_
     assert pending(store, scoring).is_empty()
 
 
-def test_other_weights_leave_gaps_and_no_mixture_where_scoring_is_cut_short(house, tmp_path):
+def test_other_weights_leave_gaps_and_no_mixture_where_scoring_is_cut_short(house: House, tmp_path: Path) -> None:
     materialize(house)
     store = house[0].open()
     other = replace(local_scoring(house[1].find(NAME), cache=tmp_path / "cache"), weights_digest="other")
@@ -231,7 +241,9 @@ def test_other_weights_leave_gaps_and_no_mixture_where_scoring_is_cut_short(hous
     assert store.query("select count(*) from perplexity.scores").item() == 0
 
 
-def test_no_finished_task_waits_for_the_next_one_where_tasks_are_slow(house, tmp_path, monkeypatch):
+def test_no_finished_task_waits_for_the_next_one_where_tasks_are_slow(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, clock, texts, committed = house[0].open(), [0.0], [], []
     scoring = local_scoring(house[1].find(NAME), cache=tmp_path / "cache")
     monkeypatch.setattr(text_scoring, "monotonic", lambda: clock[0])
@@ -297,11 +309,11 @@ class CutShort:
         yield
 
 
-def pending_all(store):
+def pending_all(store: Warehouse) -> int:
     return store.query("select count(distinct text_sha256) from spans.revisions").item()
 
 
-def test_number_formats_are_separate_scores(house):
+def test_number_formats_are_separate_scores(house: House) -> None:
     materialize(house)
     materialize(house, {"dtype": "bfloat16"})
     counts = house[0].open().query("select dtype, count(*) as n from perplexity.scores group by 1 order by 1")
@@ -309,14 +321,14 @@ def test_number_formats_are_separate_scores(house):
     assert len(set(counts["n"])) == 1
 
 
-def test_what_was_saved_is_told(house):
+def test_what_was_saved_is_told(house: House) -> None:
     metadata = materialize(house)
     rows = house[0].open().query("select sum(tokens_saved) as saved from perplexity.scores")
     assert metadata["tokens_saved_by_prefixes"].value == rows.item() > 0
     assert metadata["times_fewer_tokens"].value > 1
 
 
-def test_a_version_that_differs_only_beyond_the_limit_costs_nothing(house):
+def test_a_version_that_differs_only_beyond_the_limit_costs_nothing(house: House) -> None:
     materialize(house)
     store = house[0].open()
     old = " ".join([text_of(1, 0)] * 4)
@@ -333,18 +345,18 @@ def test_a_version_that_differs_only_beyond_the_limit_costs_nothing(house):
     assert means["mean_nll"].n_unique() == 1
 
 
-def digests(*texts):
+def digests(*texts: str) -> list[str]:
     return [sha256(text.encode()).hexdigest() for text in texts]
 
 
-def test_a_model_that_cannot_be_had_fails_with_one_sentence(house, tmp_path):
+def test_a_model_that_cannot_be_had_fails_with_one_sentence(house: House, tmp_path: Path) -> None:
     (tmp_path / "tiny" / "config.json").unlink()
     with pytest.raises(dg.Failure, match="no transformers model") as failed:
         materialize(house)
     assert not failed.value.allow_retries
 
 
-def test_a_served_model_is_scored_like_any_other(tmp_path, house):
+def test_a_served_model_is_scored_like_any_other(tmp_path: Path, house: House) -> None:
     with CompletionsServer() as server:
         listed = tmp_path / "served.yaml"
         listed.write_text(f"models:\n  - name: {NAME}\n    backend: openai\n    source: {server.base_url}\n")
