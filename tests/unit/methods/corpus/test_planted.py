@@ -1,6 +1,5 @@
-"""Planted truth on real text: Factbook versions among C4 and Dolma pages, found by class, month and sub-corpus."""
+"""Planted truth on real text: Factbook versions among other pages, found by class, month and sub-corpus."""
 
-import io
 import json
 import lzma
 from datetime import date
@@ -10,10 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from resources.corpus.jsonl import jsonl
 from resources.corpus.mining import index_corpus, match_shard
 from resources.corpus.shards import shards
-from strandline.corpus import Document, TopicVersions, topic_versions
+from strandline.corpus import Document, Location, TopicVersions, topic_versions
 from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.corpus.hits import merged_hits, weighted
 from strandline.corpus.layouts import LAYOUTS
@@ -37,12 +35,11 @@ REACHED = ("exact", "whitespace", "citation_numbers", "edited", "mirror", "parti
 
 
 @pytest.fixture(scope="module")
-def versions(shared: Path) -> dict[str, dict[date, str]]:
+def versions(root: Path) -> dict[str, dict[date, str]]:
+    """The first characters of twelve Factbook pages in all their months."""
     found: dict[str, dict[date, str]] = {}
-    with lzma.open(shared / "data" / "factbook_monthly.jsonl.xz", "rt", encoding="utf-8") as file:
+    with lzma.open(root / "tests" / "data" / "factbook.jsonl.xz", "rt", encoding="utf-8") as file:
         for line in file:
-            if len(found) > 30:
-                break
             row = json.loads(line)
             found.setdefault(row["name"], {})[date.fromisoformat(f"{row['month']}-01")] = row["text"][:CHARS]
     chosen = [name for name, monthly in found.items() if {DUMP, OLD, OLDER} <= set(monthly)][::2]
@@ -50,16 +47,17 @@ def versions(shared: Path) -> dict[str, dict[date, str]]:
 
 
 @pytest.fixture(scope="module")
-def background(shared: Path) -> list[Document]:
-    pages: list[Document] = []
-    for name, layout, subcorpus in (
-        ("c4-sample.json.gz", "c4", "c4"),
-        ("dolma_cc_en_head-0091.jsonl.gz", "dolma", "crawl"),
-        ("dolma_000.json.gz", "dolma", "crawl"),
-    ):
-        data = io.BytesIO((shared / "data" / "corpora" / name).read_bytes())
-        pages += [each for each in jsonl(data, name, LAYOUTS[layout], subcorpus) if isinstance(each, Document)]
-    assert len(pages) > 1000
+def background(versions: dict[str, dict[date, str]]) -> list[Document]:
+    """Other pages: of the words of the Factbook pages, as often as they stand there, and of some of their own."""
+    rng = np.random.default_rng(5)
+    words = " ".join(monthly[DUMP] for monthly in versions.values()).split()
+    own = [f"w{number}" for number in range(4000)]
+    pages = []
+    for number in range(1020):
+        pool = np.array([*rng.choice(words, size=150), *rng.choice(own, size=150)])
+        sentences = [" ".join(rng.choice(pool, size=14)).capitalize() + "." for _ in range(int(rng.integers(2, 60)))]
+        place = Location("pages.jsonl", "line", number + 1)
+        pages.append(Document(" ".join(sentences), place, ("c4", "crawl")[number % 2], source_id=f"page {number}"))
     return pages
 
 
