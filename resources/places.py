@@ -8,8 +8,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def rooted(path: str) -> Path:
-    """A path as users write it, relative to the project's root unless absolute; ``~`` is the user's home."""
-    return ROOT / Path(path).expanduser()
+    """A path as users write it, relative to the project's root unless absolute; ``~`` is the user's home.
+
+    ValueError where it is the home of a user who does not exist.
+    """
+    try:
+        return ROOT / Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{path}: there is no user of that name, so no home folder") from None
 
 
 def tool_version() -> str:

@@ -387,3 +387,8 @@ def test_a_log_that_is_not_understood_is_an_error_with_words(fields: str) -> Non
 
 def test_a_commit_beyond_every_calendar_is_read() -> None:
     assert git.parse_log(f"\x1e{'a' * 40}\x0099999999999999\x00")[0].at.year == 9999
+
+
+def test_the_home_of_nobody_is_a_mistake_in_words(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no user of that name"):
+        read("~no-such-user-here/x", tmp_path)
