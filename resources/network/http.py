@@ -25,6 +25,7 @@ import httpx
 
 from resources.environment import CONTACT
 from resources.network.pacing import Pace
+from resources.network.redaction import Redactor, redacted
 from resources.network.wire import Routes, Wire, cache_over
 
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, *range(520, 530)})
@@ -185,16 +186,6 @@ def refuse_shrunken(what: str, before: int | None, now: int, *, keep: float = 0.
         raise ShrunkenFetchError(f"{what} returned {now} where the last fetch held {before}; the last good rows stay")
 
 
-def redacted(url: httpx.URL | str) -> str:
-    """The address without user name, password or tokens in its query, fit for logs, tables and errors."""
-    parsed = httpx.URL(url)
-    secret = {key for key in parsed.params if any(word in key.lower() for word in ("token", "key", "secret", "passw"))}
-    shown = parsed.copy_with(username=None, password=None) if parsed.userinfo else parsed
-    for key in secret:
-        shown = shown.copy_set_param(key, "hidden")
-    return str(shown)
-
-
 class Http:
     """Reads over HTTP with an RFC 9111 cache on disk, pacing by host, bounded retries and a log.
 
@@ -228,6 +219,7 @@ class Http:
         self._pace = Pace(Path(cache_dir) / "pace" if cache_dir else None, min_interval, intervals or {}, sleep, clock)
         wire = Wire(transport or Routes(), self._pace, self.counters, dict(authorization or {}))
         headers = {"User-Agent": user_agent(self.contact, version), "Accept-Encoding": "gzip, deflate"}
+        self._secrets = Redactor(*(value.split()[-1] for value in (authorization or {}).values() if value.strip()))
         self._plain = self._client(wire, headers)
         self._cached = self._client(cache_over(wire, Path(cache_dir)), headers) if cache_dir else self._plain
 
@@ -319,9 +311,8 @@ class Http:
         if is_transient(reply):
             raise _AgainError(f"HTTP {reply.status}", reply.status, asked_wait(reply, self._clock()))
         if reply.status >= 400:
-            raise PermanentError(
-                f"HTTP {reply.status} from {reply.url}: {reply.text[:200]!r}", url=reply.url, status=reply.status
-            )
+            said = self._secrets.text(reply.text[:2000])[:200]
+            raise PermanentError(f"HTTP {reply.status} from {reply.url}: {said!r}", url=reply.url, status=reply.status)
         busy = busy_if(reply) if busy_if else None
         if busy:
             raise _AgainError(busy, reply.status, asked_wait(reply, self._clock()))

@@ -15,6 +15,8 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import httpx
+
 HIDDEN = "[key]"
 SHORTEST_RUN = 8
 """Characters of a key in a row that are hidden: fewer also stand in ordinary words, and tell nobody a key."""
@@ -83,6 +85,16 @@ class Redactor:
 
     def __repr__(self) -> str:
         return "Redactor(hidden)"
+
+
+def redacted(url: httpx.URL | str) -> str:
+    """The address without user name, password or tokens in its query, fit for logs, tables and errors."""
+    parsed = httpx.URL(url)
+    secret = {key for key in parsed.params if any(word in key.lower() for word in ("token", "key", "secret", "passw"))}
+    shown = parsed.copy_with(username=None, password=None) if parsed.userinfo else parsed
+    for key in secret:
+        shown = shown.copy_set_param(key, "hidden")
+    return str(shown)
 
 
 class LogGuard(logging.Filter):

@@ -11,6 +11,7 @@ import pytest
 
 from resources.endpoints.chat import ChatClient
 from resources.endpoints.keys import ApiKey
+from resources.network.http import Http, PermanentError
 from resources.network.redaction import Redactor
 
 KEY = 'sk-proj-aB3/\\"x9&Zq=77Lm'
@@ -75,3 +76,11 @@ def test_a_key_split_over_a_stream_or_written_in_escapes_is_neither_stored_nor_l
     shown = " ".join([*texts, caplog.text])
     assert shown.count("[key]") >= 4
     assert not [n for n in range(len(KEY) - 7) if KEY[n : n + 8] in shown or escaped[n : n + 12] in shown]
+
+
+def test_a_registry_that_repeats_our_credential_does_not_get_it_shown() -> None:
+    refusal = httpx.Response(403, text=f"no access with {KEY}")
+    http = Http(authorization={"h.example": f"Bearer {KEY}"}, transport=httpx.MockTransport(lambda _: refusal))
+    with pytest.raises(PermanentError) as caught:
+        http.get("https://h.example/x")
+    assert "no access with [key]" in str(caught.value)
