@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
 
 from resources.contamination.order_scoring import Tokenization
 from resources.endpoints.completions import RemoteScorer, remote_scorer
+from resources.models.libraries import library_versions
 from resources.models.weights import LanguageModels
-from resources.perplexity.worker import LIBRARIES
 from strandline.contamination.order_batches import OrderBatch
 from strandline.models import ModelSpec
 from strandline.scoring.engine import Scorer
@@ -76,7 +75,7 @@ def _tokenized(
         model.context_length,
         _rate(probe, scorer) if len(probe) > 1 else None,
         model.device,
-        " ".join(f"{name} {version(name)}" for name in LIBRARIES) if here else None,
+        library_versions() if here else None,
     )
 
 

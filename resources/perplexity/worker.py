@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+from resources.models.libraries import library_versions
 from resources.models.weights import LanguageModels
 from resources.perplexity.path_store import PathStore
 from strandline.models import ModelSpec
@@ -17,9 +17,6 @@ from strandline.scoring.engine import SCORER_VERSION, SLICE_ROWS, score_texts
 from strandline.scoring.language_model import LanguageModel, ids_digest
 from strandline.scoring.path_reuse import PathReuse
 from strandline.scoring.scores import KnownScore, TextScore
-
-LIBRARIES = ("torch", "transformers", "tokenizers")
-"""The libraries whose versions a score is stored with: those that compute it and that cut its text into tokens."""
 
 
 class TextPayload(TypedDict):
@@ -99,7 +96,7 @@ def model_facts(models: LanguageModels, spec: ModelSpec, dtype: str) -> ModelFac
         "tokenizer_digest": lm.tokenizer_digest,
         "quantisation": lm.quantisation,
         "device": lm.device,
-        "library_versions": " ".join(f"{name} {version(name)}" for name in LIBRARIES),
+        "library_versions": library_versions(),
         "scorer_version": SCORER_VERSION,
     }
 

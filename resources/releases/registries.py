@@ -18,7 +18,8 @@ from typing import Any
 
 import httpx
 
-from resources.network.http import Http, PermanentError, Reply, redacted
+from resources.network.http import Http, PermanentError, Reply
+from resources.network.redaction import redacted
 from strandline.releases import Listing, Project, sources
 from strandline.releases.source import Setting, Source
 

@@ -20,11 +20,11 @@ from resources.network.http import (
     PermanentError,
     ShrunkenFetchError,
     TransientError,
-    redacted,
     refuse_shrunken,
     retry_after_seconds,
 )
 from resources.network.pacing import Pace
+from resources.network.redaction import redacted
 from tests.fakes.web import Answer, Asked, FakeTime, WebServer, in_turn, json_answer
 
 
