@@ -3,6 +3,7 @@
 import sys
 import time
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 
@@ -32,17 +33,20 @@ def execute(
     """
     launched = job_named(console, job, partition)
     settle_dead_runs(console.instance)
-    started = time.monotonic()
+    started, run_id = time.monotonic(), str(uuid4())
     print(f"· {title} …", file=sys.stderr, flush=True)
     try:
-        with progress.shown() as terminal, waiting.told(console.instance, terminal):
+        with progress.shown() as terminal, waiting.told(console.instance, terminal, run_id):
             result = launched.execute_in_process(
                 instance=console.instance,
                 partition_key=partition,
                 run_config={**progress.RUN_CONFIG, **(config or {})},
                 raise_on_error=False,
+                run_id=run_id,
                 tags={**process_tag(), **LOCATION, **_entry(console, job, partition)},
             )
+    except dg.DagsterExecutionInterruptedError:
+        raise KeyboardInterrupt from None
     except dg.DagsterError as error:
         raise CommandError(f"{title}: {sentence(str(error))}") from error
     if any("ExecutionInterrupted" in str(event.event_specific_data) for event in result.all_events if event.is_failure):
