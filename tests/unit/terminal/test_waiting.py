@@ -93,4 +93,5 @@ def test_a_command_that_waits_says_so_and_ends_at_ctrl_c(
     assert time.monotonic() - interrupted < 20
     assert rest.split()[-2:] == ["INTERRUPTED", "True"]
     assert "STARTED" not in said + rest
-    assert [step.run_id for step in instance.event_log_storage.get_concurrency_info("model").pending_steps] == []
+    queue = instance.event_log_storage.get_concurrency_info("model").pending_steps
+    assert {step.run_id for step in queue} <= {holder.run_id}
