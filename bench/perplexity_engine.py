@@ -57,9 +57,8 @@ def main() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    shared = Path(os.environ.get("STRANDLINE_SHARED", ROOT.parent / "shared"))
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--data", type=Path, default=shared / "data" / "factbook_monthly.jsonl.xz")
+    made.add_argument("--data", type=Path, default=ROOT / "tests" / "data" / "factbook.jsonl.xz")
     made.add_argument("--topics", type=int, default=64)
     made.add_argument("--threads", type=int, default=None, help="cores that both may use; default: all")
     made.add_argument("--plain-topics", type=int, default=8)
@@ -81,7 +80,12 @@ def factbook(path: Path, n_topics: int) -> list[list[str]]:
         for line in lines:
             row = json.loads(line)
             by_topic.setdefault(row["topic"], []).append((row["month"], row["text"]))
-    return [[text for _, text in sorted(by_topic[topic])] for topic in sorted(by_topic)[::4][:n_topics]]
+    return [[text for _, text in sorted(by_topic[topic])] for topic in _spread(sorted(by_topic), n_topics)]
+
+
+def _spread(topics: list[str], most: int) -> list[str]:
+    """At most so many topics, evenly over the alphabet: neighbours in it are of one region."""
+    return topics[:: max(1, len(topics) // most)][:most]
 
 
 def subset(copies: Sequence[Sequence[str]], n_topics: int, n_months: int) -> list[str]:

@@ -11,7 +11,7 @@ from resources.warehouse.store import Warehouse
 from strandline.perplexity.differences import Floats
 from strandline.perplexity.rows import edit_path
 
-CHARACTERS_PER_TOKEN = 16
+READ_CHARACTERS_PER_TOKEN = 16
 """Characters read of a text for each token that is scored: more than words and marks take on the mean, so that every
 word of the scored span is there. A bound on memory, no estimate."""
 
@@ -41,7 +41,7 @@ def edit_paths(store: Warehouse, resource: str, months: Sequence[date], topics: 
             "select text_sha256, left(text, ?) as text from spans.texts "
             "where text_sha256 in (select text_sha256 from spans.revisions where resource = ? "
             "and list_contains(?, topic))",
-            [CHARACTERS_PER_TOKEN * max_tokens, resource, part],
+            [READ_CHARACTERS_PER_TOKEN * max_tokens, resource, part],
         )
         paths |= _paths(held, dict(texts.iter_rows()), months, max_tokens)
     return paths
