@@ -1,10 +1,11 @@
 """The engine against the plain loop: how many times faster, and whether the scores are equal.
 
 Data: the World Factbook by month as committed for the tests, 31 documents in 59 months, 512 tokens: 1,829 copies;
-``--data`` takes another file of that form. The plain loop scores one document at a time over every copy: it tokenizes the text, runs the model in fp32 and
-takes the cross-entropy. It is timed on a stated subset (topics and months at even distances, so that every size of
-document is in it) and scaled to all copies; the engine does all of them. Both use all cores, or ``--threads`` of them.
-Wall time and processor time are both printed: the second, with one thread, is steadier where other programs run.
+``--data`` takes another file of that form. The plain loop scores one document at a time over every copy: it tokenizes
+the text, runs the model in fp32 and takes the cross-entropy. It is timed on a stated subset (topics and months at even
+distances, so that every size of document is in it) and scaled to all copies; the engine does all of them. Both use all
+cores, or ``--threads`` of them. Wall time and processor time are both printed: the second, with one thread, is steadier
+where other programs run.
 
 Then a month is added to the others: changed texts once from their first change on, from what was kept of the versions
 before them, and once from nothing.
