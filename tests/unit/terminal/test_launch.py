@@ -135,12 +135,13 @@ def test_rebuild_starts_from_the_published_copy(
     published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = published.open()
-    store.replace("spans.texts", pl.DataFrame({"text_sha256": ["a"], "text": ["tide"]}))
+    row = {"estimator": "e", "scenario": "tide", "n_runs": 9, "n_found": 9, "false_findings": 0, "seed": 1}
+    store.replace("calibration.recoveries", [row])
     store.publish()
     store.path.write_bytes(b"broken" * 100)
     assert launch.main(["rebuild"], console) == 0
     assert "make run" in capsys.readouterr().out
-    assert published.open().query("select text from spans.texts").item() == "tide"
+    assert published.open().query("select scenario from calibration.recoveries").item() == "tide"
 
 
 @pytest.fixture
