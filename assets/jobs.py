@@ -6,6 +6,7 @@ from dagster import AssetSelection as Select
 from assets import corpus_exhibits
 from assets.tables import key_of
 
+SPAN_TABLES = [key_of(f"spans.{name}") for name in ("resources", "months", "revisions", "texts")]
 BENCHMARK_TABLES = [key_of("contamination.benchmarks"), key_of("contamination.order_checks")]
 CORPUS_PICTURES = [key for asset in corpus_exhibits.ASSETS for key in asset.keys]
 
@@ -28,6 +29,11 @@ read_spans = dg.define_asset_job(
     "read_spans",
     selection=Select.groups("spans"),
     description="Bring every enabled resource of data/spans.yaml up to date, month by month.",
+)
+check_spans = dg.define_asset_job(
+    "check_spans",
+    selection=Select.checks_for_assets(*SPAN_TABLES),
+    description="Judge the stored documents, where a run could not complete some months and the others stand.",
 )
 score_models = dg.define_asset_job(
     "score_models",
@@ -67,6 +73,7 @@ JOBS = [
     refresh_releases,
     date_models,
     read_spans,
+    check_spans,
     score_models,
     read_benchmarks,
     test_contamination,

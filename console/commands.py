@@ -11,23 +11,17 @@ import sys
 from typing import Any
 
 from console.location import CommandError, Console
+from console.steps import Step, steps, without_a_model
 from resources.places import ROOT
 
 
 def run(console: Console, options: argparse.Namespace) -> int:
     """Date a model on real input, step by step, then publish and print the report; a failed step stops no other."""
-    from console.runs import execute_behind_gates
-    from console.steps import steps
-
-    model, failed = console.model(options.model).name, []
+    model, failed = console.model(options.model).name, list[str]()
     benchmark, corpus = console.benchmark(options.benchmark), console.corpus(options.corpus)
     console.register()
     for step in steps(model, benchmark, corpus):
-        try:
-            execute_behind_gates(console, step.title, step.job, step.partition)
-        except CommandError as error:
-            failed.append(str(error))
-            print(f"  error: {error}", file=sys.stderr, flush=True)
+        failed += _failures(console, step)
     console.warehouse.publish()
     _print_report(console, model)
     if failed:
@@ -116,7 +110,6 @@ def bench(_: Console, options: argparse.Namespace) -> int:
 def rebuild(console: Console, _: argparse.Namespace) -> int:
     """Set a damaged warehouse aside, start from the newest good copy, and refill what needs no model."""
     from console.runs import execute
-    from console.steps import without_a_model
 
     store = console.warehouse
     aside, copy = store.restore()
@@ -133,6 +126,24 @@ def rebuild(console: Console, _: argparse.Namespace) -> int:
     store.publish()
     print("now `make run`, or `launch.py run --model NAME`, computes what is missing of a model")
     return 1 if failed else 0
+
+
+def _failures(console: Console, step: Step) -> list[str]:
+    """Run one step of the sequence; what it failed for, already printed. What stands of it is then judged."""
+    from console.runs import execute, execute_behind_gates
+
+    try:
+        execute_behind_gates(console, step.title, step.job, step.partition)
+    except CommandError as error:
+        print(f"  error: {error}", file=sys.stderr, flush=True)
+        if step.judged_by is None:
+            return [str(error)]
+        try:
+            execute(console, f"checks of what stands of: {step.title}", step.judged_by)
+        except CommandError as unsound:
+            return [str(error), str(unsound)]
+        return [str(error)]
+    return []
 
 
 def _print_report(console: Console, model: str) -> bool:

@@ -20,6 +20,8 @@ class Step:
     title: str
     job: str
     partition: str | None = None
+    judged_by: str | None = None
+    """A job that judges what stands where this one fails: what it has finished may then be built upon."""
 
 
 def steps(model: str, benchmark: str | None, corpus: str | None) -> list[Step]:
@@ -29,7 +31,7 @@ def steps(model: str, benchmark: str | None, corpus: str | None) -> list[Step]:
         Step("what is known about models", "describe_models"),
         Step("dated releases and the questions made from them", "refresh_releases"),
         Step(f"release probe of {model}", "date_models", key),
-        Step("versioned documents", "read_spans"),
+        Step("versioned documents", "read_spans", judged_by="check_spans"),
         Step(f"perplexity of {model} and its effective cutoffs", "score_models", key),
         *(_leak(key, model, benchmark) if benchmark else []),
         *([Step(f"what the corpus {corpus} holds", "mine_corpora", key_for(corpus))] if corpus else []),

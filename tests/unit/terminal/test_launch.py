@@ -387,3 +387,21 @@ def test_four_commands_at_once_make_one_history_in_a_fresh_home(tmp_path: Path, 
     assert sum(int(out) for out, _ in said) >= 40
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         assert len(instance.get_dynamic_partitions("models")) == 40
+
+
+def test_what_stands_of_a_failed_step_is_judged_so_that_the_next_may_build_on_it(
+    monkeypatch: pytest.MonkeyPatch, home: Path, console: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[str] = []
+
+    def gated(_: Console, title: str, job: str, partition: str | None = None) -> None:
+        ran.append(job)
+        if job == "read_spans":
+            raise CommandError("one month is not complete")
+
+    monkeypatch.setattr(runs, "execute_behind_gates", gated)
+    monkeypatch.setattr(runs, "execute", lambda _, title, job: ran.append(job))
+    assert launch.main(["run"], console) == 1
+    place = ran.index("read_spans")
+    assert ran[place : place + 3] == ["read_spans", "check_spans", "score_models"]
+    assert "one month is not complete" in capsys.readouterr().err
