@@ -18,6 +18,7 @@ from resources.warehouse.schema import table
 from resources.warehouse.store import Warehouse
 from resources.warehouse.validation import Expect, Report, Suite, validate
 
+# A judgement: enough rows to see what is wrong in general, few enough to be judged in memory.
 SAMPLE_ROWS = 100_000
 
 

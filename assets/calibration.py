@@ -139,4 +139,5 @@ def _summary(estimator: str, scenario: str, group: pl.DataFrame) -> dict[str, ob
     }
 
 
+# What the code location collects from this module.
 ASSETS = [simulate_worlds, summarise_recoveries]

@@ -179,4 +179,5 @@ def _failed(rows: list[dict[str, object]]) -> list[str]:
     return [str(row["check_name"]) for row in rows if row["status"] == ORDER_NOT_EXCHANGEABLE]
 
 
+# What the code location collects from this module.
 ASSETS = [fetch_benchmark, check_order, score_orders, judge_orders]

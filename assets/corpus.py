@@ -29,7 +29,9 @@ from strandline.corpus.ngrams import count_ngrams
 from strandline.corpus.settings import CorpusSpec
 from strandline.corpus.truth import KnownDocument, compare_with_known
 
+# The tables that reading the shards writes, in the order of their rows.
 READ = ["corpus.corpora", "corpus.broken_records"]
+# The tables that matching the versions writes, in the order of their rows.
 MATCHED = ["corpus.matches", "corpus.version_counts", "corpus.truth_checks"]
 DOUBLED = ["corpus.duplicate_pairs", "corpus.dedup_audit"]
 """The tables of each step."""
@@ -180,4 +182,5 @@ def _replace(store: Warehouse, tables: Sequence[str], spec: CorpusSpec, stored: 
     store.write(*(Replace(table, frame, here) for table, frame in zip(tables, stored, strict=True)))
 
 
+# What the code location collects from this module.
 ASSETS = [index_shards, match_versions, find_duplicate_pairs, *corpus_why.ASSETS]

@@ -246,4 +246,5 @@ def _pairs(store: Warehouse, corpus: str) -> pl.DataFrame:
     return pairs.sort(~is_copy, "distance", "left_id", "right_id", descending=[False, True, False, False])
 
 
+# What the code location collects from this module.
 ASSETS = [exhibit_asset(exhibit) for exhibit in EXHIBITS]

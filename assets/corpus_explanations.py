@@ -17,7 +17,9 @@ from strandline.corpus.explanation import EXPLANATION_VERSION, calendar, circula
 from strandline.corpus.histograms import Copy, monthly_weights, summed
 from strandline.corpus.settings import CorpusSpec
 
+# The tables that the explanation writes.
 EXPLAINED = ["corpus.explanations", "corpus.reweightings"]
+# The tables of mined corpora that the explanation reads.
 MINED = ["corpus.corpora", "corpus.matches", "corpus.duplicate_pairs"]
 NO_MODEL = "none"
 """Stands for the model in the row that needs none."""
@@ -118,4 +120,5 @@ def _effective(store: Warehouse, model: str, resource: str) -> date | None:
     return found["month"][0] if found.height else None
 
 
+# What the code location collects from this module.
 ASSETS = [explain_cutoffs]

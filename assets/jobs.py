@@ -6,8 +6,11 @@ from dagster import AssetSelection as Select
 from assets import corpus_exhibits
 from assets.tables import key_of
 
+# The tables that reading the resources writes.
 SPAN_TABLES = [key_of(f"spans.{name}") for name in ("resources", "months", "revisions", "texts")]
+# The tables that need no model: the benchmark as read, and the check of its order.
 BENCHMARK_TABLES = [key_of("contamination.benchmarks"), key_of("contamination.order_checks")]
+# The keys of the corpora's exhibits.
 CORPUS_PICTURES = [key for asset in corpus_exhibits.ASSETS for key in asset.keys]
 
 describe_models = dg.define_asset_job(
@@ -68,6 +71,7 @@ calibrate = dg.define_asset_job(
 )
 
 
+# What the code location collects from this module.
 JOBS = [
     describe_models,
     refresh_releases,

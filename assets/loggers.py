@@ -26,6 +26,7 @@ class OneLine(logging.Handler):
         self.stream.flush()
 
 
+# One handler for the whole process.
 HANDLER = OneLine()
 
 

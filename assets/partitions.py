@@ -19,10 +19,12 @@ corpora = dg.DynamicPartitionsDefinition(name="corpora")
 months = dg.MonthlyPartitionsDefinition(start_date="2010-01-01", end_offset=1)
 model_by_benchmark = dg.MultiPartitionsDefinition({"model": models, "benchmark": benchmarks})
 
+# The tables that are partitioned by month.
 BY_MONTH = frozenset({"spans.months", "spans.revisions", "spans.texts"})
 ADDING_ATTEMPTS = 10
 """Tries at adding partitions beside other processes: each loses only to one that has added some, so few are needed."""
 
+# The column that holds the partition, by the name of the partitions.
 COLUMN = {"models": "model", "benchmarks": "benchmark", "corpora": "corpus"}
 
 

@@ -202,4 +202,5 @@ def _counts(rows: Sequence[Row]) -> dict[str, object]:
     return {"resources": sorted({str(row["resource"]) for row in rows}), "statuses": dict(sorted(statuses.items()))}
 
 
+# What the code location collects from this module.
 ASSETS = [average_months, test_references, estimate_cutoffs, estimate_topic_cutoffs]

@@ -22,6 +22,7 @@ from strandline.perplexity.figures import AdvertisedActual, CurveLine, CurvePane
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# The tables that every picture of curves reads.
 CURVES = (
     "perplexity.monthly_curves",
     "perplexity.effective_cutoffs",
@@ -170,6 +171,7 @@ def _bars(store: Warehouse, resource: str, corpora: list[str]) -> MinedBars | No
     return MinedBars(", ".join(corpora), mined["month"].to_list(), mined["weight"].to_list())
 
 
+# The pictures and tables that this module draws.
 EXHIBITS = (
     Exhibit(
         "advertised_versus_actual",
@@ -194,4 +196,5 @@ EXHIBITS = (
     Exhibit("paired_models", "Models beside their twins with deduplicated training (Fig 6).", CURVES, paired_models),
     Exhibit("closed_models", "Models with closed training data, apart and unverified (Fig 9).", CURVES, closed_models),
 )
+# What the code location collects from this module.
 ASSETS = [exhibit_asset(exhibit) for exhibit in EXHIBITS]

@@ -94,4 +94,5 @@ def _teller(context: dg.AssetExecutionContext, bar: tqdm) -> Callable[[Progress]
     return tell
 
 
+# What the code location collects from this module.
 ASSETS = [score_versions]

@@ -35,7 +35,9 @@ from strandline.probe.runs import POLICIES, Settings
 from strandline.probe.session import Budget, Policy, Session, Spent, parameters_used, run_session
 
 Results = Iterator[dg.MaterializeResult[Any]]
+# The tables that asking a model writes.
 ASKED = ["probe.runs", "probe.rounds", "probe.answers"]
+# The tables that dating its answers writes.
 DATED = ["probe.posteriors", "probe.boundaries"]
 
 
@@ -148,4 +150,5 @@ def date_answers(context: dg.AssetExecutionContext, config: DateConfig, warehous
     yield materialized("probe.boundaries", run_id=run.run_id, **labels, **shown, **text)
 
 
+# What the code location collects from this module.
 ASSETS = [ask_model, date_answers]

@@ -140,5 +140,7 @@ def decoys_do_not_exist(warehouse: WarehouseResource) -> dg.AssetCheckResult:
     )
 
 
+# What the code location collects from this module.
 ASSETS = [merge_releases, draw_probe_items]
+# What the code location collects from this module.
 CHECKS = [decoys_do_not_exist]

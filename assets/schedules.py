@@ -22,4 +22,5 @@ monthly_spans = dg.ScheduleDefinition(
     description="On the second of each month at 05:43 UTC: the month that has begun, and those not complete yet.",
 )
 
+# What the code location collects from this module.
 SCHEDULES = [daily_refresh, monthly_spans]

@@ -111,4 +111,5 @@ def publish_after_run(context: dg.RunStatusSensorContext, warehouse: WarehouseRe
     context.log.info(f"published {warehouse.open().publish()}")
 
 
+# What the code location collects from this module.
 SENSORS = [new_models, listed_names, publish_after_run]

@@ -6,6 +6,7 @@ says in its metadata where it lies. What is read from them belongs to the nouns.
 
 import dagster as dg
 
+# The group that shows all sources together in the asset graph.
 GROUP = "sources"
 
 
@@ -39,6 +40,7 @@ def key(name: str) -> dg.AssetKey:
     return dg.AssetKey(["source", name])
 
 
+# What the code location collects from this module.
 ASSETS = [
     dg.AssetSpec(
         key(name),

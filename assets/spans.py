@@ -150,5 +150,7 @@ def no_contradictions(context: dg.AssetCheckExecutionContext, warehouse: Warehou
     )
 
 
+# What the code location collects from this module.
 ASSETS = [list_resources, fetch_documents]
+# What the code location collects from this module.
 CHECKS = [no_contradictions]

@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 
 from console.location import CommandError, home, opened_history, require_writable
 
+# Dagster's option that names this repository's workspace file.
 WORKSPACE = ("-w", "workspace.yaml")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from resources.warehouse.store import PublishedCopy
 from strandline.probe.report import STATUS_WORDS
 
+# Each stored verdict in words for a reader.
 VERDICTS = {
     "order_memorised": "its published order was memorised",
     "no_evidence": "no evidence of its published order, which is no proof of absence",

@@ -20,10 +20,15 @@ class Variable:
         return os.environ.get(self.name, "").strip() or None
 
 
+# A setting that a user may give in the environment.
 CONTACT = Variable("STRANDLINE_CONTACT", "who runs this client, as an e-mail address or URL, sent to servers")
+# A setting that a user may give in the environment.
 WIKIPEDIA_API = Variable("STRANDLINE_WIKIPEDIA_API", "the api.php of another wiki than the English Wikipedia")
+# A setting that a user may give in the environment.
 COMMONCRAWL_INDEX = Variable("STRANDLINE_COMMONCRAWL_INDEX", "another server of Common Crawl's index")
+# A setting that a user may give in the environment.
 COMMONCRAWL_DATA = Variable("STRANDLINE_COMMONCRAWL_DATA", "another server of Common Crawl's archives")
+# A setting that a user may give in the environment.
 BENCHMARK_MIRROR = Variable("STRANDLINE_BENCHMARK_MIRROR", "a mirror of benchmark files, asked as mirror/host/path")
 
 VARIABLES = (CONTACT, WIKIPEDIA_API, COMMONCRAWL_INDEX, COMMONCRAWL_DATA, BENCHMARK_MIRROR)

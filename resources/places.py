@@ -4,6 +4,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+# The repository's folder, two above this file.
 ROOT = Path(__file__).resolve().parent.parent
 
 

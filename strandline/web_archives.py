@@ -21,13 +21,18 @@ CRAWL_LIMITS = (65_536, 512_000, 1_048_576, 5_242_880)
 (2008 to 2012), 1 MiB since 2013, 5 MiB since 2025. Before 2019 the cut was not marked. A whole page has one of these
 lengths about once in 100,000."""
 
+# The first line of an HTTP answer; old streaming servers say ICY.
 _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY)[ \t]+(\d{3})(?!\d)[^\r\n]*")
+# The end of the HTTP head, also with line ends that are not as HTTP wants them.
 _BLANK_LINE = re.compile(rb"\r*\n[ \t]*\r*\n|\r\r(?!\n)")
+# A line end of any system, also with doubled carriage returns.
 _LINE_END = re.compile(rb"\r*\n|\r")
 _PAGE_BEGINS = re.compile(rb"<!doctype\s+html|<html[\s>]|<\?xml\s[^>]*>\s*<(?:!doctype\s+html|html)", re.IGNORECASE)
 """How an HTML page begins."""
 
+# The closing tag of a page.
 _CLOSES = re.compile(rb"</html\s*>", re.IGNORECASE)
+# The line before a chunk of HTTP's chunked transfer: its size in hexadecimal digits.
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,12})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LIKE_A_SIZE = re.compile(rb"[0-9A-Za-z]{1,8}\r?\n")
 """What stands where the size of a chunk should, and is none."""

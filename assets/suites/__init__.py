@@ -14,6 +14,7 @@ from assets.suites import (
     spans,
 )
 
+# The modules of suites, one for each family of tables.
 MODULES: tuple[ModuleType, ...] = (
     models,
     releases,

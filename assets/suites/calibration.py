@@ -2,6 +2,7 @@
 
 from resources.warehouse.validation import Expect, Suite
 
+# What is expected of each table's rows.
 SUITES: dict[str, Suite] = {
     "calibration.runs": Suite(
         (

@@ -25,6 +25,7 @@ def _ordered(smaller: str, larger: str) -> Expect:
     )
 
 
+# What is expected of each table's rows.
 SUITES: dict[str, Suite] = {
     "probe.runs": Suite(
         (

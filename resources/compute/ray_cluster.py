@@ -20,6 +20,7 @@ _ATTEMPTS = 3
 _TOLD_EVERY = 60.0
 """Seconds of silence after which somebody who waits for a first worker is told what it waits for."""
 
+# This module's messages; the caller decides where they go.
 _LOG = logging.getLogger(__name__)
 
 

@@ -31,6 +31,7 @@ from strandline.contamination.schedule import next_permutations
 from strandline.contamination.sequential import LookDesign
 from strandline.scoring.engine import SCORER_VERSION
 
+# The table that this module writes its scores to.
 TABLE = "contamination.order_logliks"
 
 COMMIT_SECONDS = 1.0

@@ -17,13 +17,16 @@ from strandline.corpus.layouts import Layout, document_parts
 _IS_SPREAD_OUT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[|\{[ \t]*\r?\n)")
 """How a file begins that is no JSON lines: with a bracket, or a brace alone on its line."""
 
+# What may stand between two records: spaces, commas, brackets of an array and byte order marks.
 _BETWEEN = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _NEXT_OBJECT = re.compile(rb"\}\s*,?\s*(?=\{)")
 """Where an object seems to end and the next to begin."""
 
 _GAP = 64
 """Bytes that are kept while the next object is sought: a brace, a comma and the white space between."""
+# Whole strings, so that brackets inside them do not count, and every bracket or lone quote outside them.
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|["{}\[\]]', re.DOTALL)
+# A value that is no object or array: a string, a bare word or number, or one stray quote or brace.
 _SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s,\[\]{}"]+|[}"]', re.DOTALL)
 
 
@@ -169,4 +172,5 @@ def _is_json(data: bytearray) -> bool:
     return True
 
 
+# The entry of this format: its name, the endings of its files and its reading function.
 READER = Reader("json", (".jsonl", ".json", ".ndjson"), jsonl)

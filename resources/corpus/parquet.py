@@ -77,4 +77,5 @@ def _row(
         return BrokenRecord(location, "record", str(error))
 
 
+# The entry of this format: its name, the endings of its files and its reading function.
 READER = Reader("parquet", (".parquet", ".pq"), parquet)

@@ -133,6 +133,7 @@ REPORT = "report.json"
 _CHECKED: set[tuple[str, int]] = set()
 """Indexes whose bytes were compared in this process: folder, and when the report was written."""
 
+# One thread checks an index at a time, so that the bytes of one are read once in a process.
 _CHECKING = Lock()
 
 

@@ -151,6 +151,7 @@ def _reads_as_text(data: bytes) -> bool:
     return any(sum(map(_IS_CONTROL.__getitem__, block)) <= _MOST_CONTROLS * len(block) for block in blocks)
 
 
+# For each byte whether it is a control character of ASCII other than tab, line ends and page ends.
 _IS_CONTROL = [byte < 9 or 13 < byte < 32 for byte in range(256)]
 
 

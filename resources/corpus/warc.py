@@ -18,7 +18,9 @@ from strandline.web_archives import HttpMessage, begins_a_page, closes_itself, h
 TYPES = ("warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation")
 """The record types of the WARC standard (ISO 28500)."""
 
+# A record's version line, and a header line after it, so that a page that only quotes the version does not match.
 _BEGINS = re.compile(rb"WARC/\d{1,3}\.\d{1,3}[ \t]*\r*\n(?=[A-Za-z][A-Za-z0-9-]{0,63}[ \t]*:)")
+# The first blank line, also where it holds spaces or extra carriage returns.
 _HEAD_END = re.compile(rb"\n[ \t]*\r*\n")
 _TEXT_TYPES = ("text/html", "application/xhtml", "text/plain")
 """Types of pages that hold a text."""

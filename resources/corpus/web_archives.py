@@ -66,4 +66,5 @@ def main_text(html: str) -> str:
         return ""
 
 
+# The entry of this format: its name, the endings of its files and its reading function.
 READER = Reader("archive", (".warc", ".wet", ".arc"), archive)

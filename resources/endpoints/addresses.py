@@ -9,11 +9,17 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit, urlunsplit
 
+# The header that most endpoints take the key in (RFC 6750).
 BEARER = "Authorization"
+# The header that Azure's endpoints take the key in.
 API_KEY = "api-key"
+# The path of one call at the end of an address that was pasted whole.
 _CALL = re.compile(r"/(?:chat/completions|completions|responses|models)/*$")
+# A part of the path that names a version, such as /v1 or /v1beta.
 _VERSIONED = re.compile(r"/v\d[\w.]*(?:/|$)")
+# Hosts of Azure and of its clouds apart, by the end of the host's name.
 _AZURE = re.compile(r"(?:^|\.)(?:azure\.com|azure-api\.net|azure\.us|azure\.cn)$", re.IGNORECASE)
+# The names of key headers other than Authorization, as a refusal spells them.
 _NAMES_HEADER = re.compile(r"\b(x-api-key|api-key|ocp-apim-subscription-key)\b", re.IGNORECASE)
 
 

@@ -32,12 +32,15 @@ from resources.endpoints.keys import ApiKey
 
 __all__ = ["AccessError", "ChatClient", "EndpointError", "Exchange", "Patience", "QuotaError"]
 
+# This module's messages; the caller decides where they go.
 _LOG = logging.getLogger("strandline.chat")
+# The call's path below the base address, as in OpenAI's API.
 _PATH = "/chat/completions"
 _CONTROL = ({"role": "system", "content": "Answer in one word."}, {"role": "user", "content": "Reply YES."})
 """What no model and no filter has a reason to refuse: where it is answered, the trouble was with the prompt."""
 _FAULTS_BEFORE_LOOSER = 3
 """Answers of 500 in a row after which a weaker reply format is tried: two are often an outage of seconds."""
+# How servers say that a prompt does not fit the context.
 _TOO_LONG = re.compile(
     r"context (?:length|window|size)|too (?:long|large|many tokens)|maximum.{0,20}tokens", re.IGNORECASE
 )

@@ -21,20 +21,24 @@ _NEXT_FORMAT = {"json_schema": "json_object", "json_object": None}
 """What is asked for where a reply format is refused: the next weaker one, then none."""
 _NEXT_TOKEN_FIELD = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None}
 """The two names of the token budget; newer OpenAI models refuse the first."""
+# How servers and chat templates say that they take no system message.
 _SYSTEM_ROLE = re.compile(
     r"system (?:role|message|prompt|instruction)s?.{0,60}(?:not|n't|un)|"
     r"(?:not|n't|un)\w*.{0,40}system (?:role|message)|"
     r"developer instruction|roles? must alternate|only user and assistant|roles.{0,20}supported|jinja|chat.?template",
     re.IGNORECASE | re.DOTALL,
 )
+# How servers say that a number of tokens is over their limit.
 _TOO_LONG = re.compile(
     r"context (?:length|window|size)|too (?:large|many|long|high)|exceed|at most|less than|greater than", re.IGNORECASE
 )
+# How servers name the format of the reply when they refuse it.
 _FORMAT = re.compile(
     r"response_?format|json_?(?:schema|object|mode)|schema|guided|grammar|structured output", re.IGNORECASE
 )
 _REFUSALS = frozenset({400, 404, 405, 415, 422, 501})
 """Statuses with which servers refuse a parameter."""
+# What the record of a run says of a system message that was sent inside the user turn.
 _FOLDED = "folded into the user turn"
 
 

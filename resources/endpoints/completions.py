@@ -45,6 +45,7 @@ from strandline.scoring.tokens import MOST_CHARACTERS_PER_TOKEN
 
 _COMMON = "The harbour lies north of the old lighthouse and is open to ships of"
 """What both prompts of the probe begin with: plain words in ASCII, which every tokenizer cuts at blanks."""
+# Two different endings: what stands before them must keep its values, whichever of them follows.
 _ENDINGS = (" every kind in summer.", " 4 knots until March; nothing")
 _TWO_TOKENS = "a b"
 """A prompt that is two tokens everywhere: what is counted beyond them stands before every text."""
@@ -56,6 +57,7 @@ _DENSE_FROM = "\u2e80"
 """The first character of the scripts of East Asia in Unicode's order."""
 _CUTS = 12
 """Lengths tried until a beginning holds enough tokens and fits the server: a search by halves ends before that."""
+# How servers say that a text does not fit the context.
 _TOO_LONG = re.compile(
     r"context (?:length|window|size)|too (?:long|large|many tokens)|max(?:imum)?_?(?: model)?.{0,20}(?:tokens|len)|"
     r"(?:longer|greater|more) than .{0,40}(?:tokens|max)|exceed",

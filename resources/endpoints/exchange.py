@@ -28,20 +28,26 @@ from resources.network.wire import Routes
 
 Result = TypeVar("Result")
 
+# This module's messages; the caller decides where they go.
 _LOG = logging.getLogger("strandline.endpoints")
+# How servers say that the account has nothing left, so that waiting does not help.
 _USED_UP = re.compile(
     r"insufficient_quota|billing_hard_limit|billing_not_active|out of credits|credit balance is too low|"
     r"insufficient (?:balance|credits?|funds)|limit: ?0\b",
     re.IGNORECASE,
 )
+# Servers say this of a spent account and of a rate limit; only without a word of coming back is it the first.
 _MAY_BE_USED_UP = re.compile(r"exceeded your (?:current|monthly) (?:quota|spend|usage)", re.IGNORECASE)
+# When a message says to try again, with the number and the unit where it gives them.
 _COME_BACK = re.compile(r"(?:retry|try again) (?:in|after)(?: (\d+(?:\.\d+)?) ?(ms|s|m)?)?", re.IGNORECASE)
+# How servers say that the model is still being loaded, so that waiting helps.
 _LOADING = re.compile(
     r"load(?:ing|ed)? (?:the )?model|"
     r"model\b.{0,60}\b(?:is|are|being|still) (?:\w+ )?(?:loading|loaded|starting|warming)|"
     r"model loading|warming up|cold.?start|currently loading|swapping|is starting|not (?:yet )?ready|initiali[sz]ing",
     re.IGNORECASE | re.DOTALL,
 )
+# How servers say that the fault is theirs and passes.
 _OUTAGE = re.compile(
     r"overload|try again|temporar\w+ (?:unavailable|error|failure)|upstream|timed? ?out|internal (?:server )?error|"
     r"(?:service|server) (?:is )?(?:currently |temporarily )?(?:unavailable|busy|down)|bad gateway|rate.?limit|"
@@ -49,6 +55,7 @@ _OUTAGE = re.compile(
     r"maintenance|no (?:healthy|available) (?:upstream|server|worker|backend)|experiencing (?:issues|high)",
     re.IGNORECASE,
 )
+# How servers say that a filter refused the content of a prompt.
 _PROMPT_REFUSED = re.compile(
     r"content[ _-]?(?:filter|policy|management|moderation|safety|exists risk|violat)|content_?filtering|"
     r"moderat(?:ion|ed)|flagged|responsible ?ai|data_inspection_failed|inappropriate content|high.risk|"

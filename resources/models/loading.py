@@ -17,6 +17,7 @@ from resources.models.checkpoint import WRAPPINGS, Checkpoint, named
 from strandline.scoring.memory import is_out_of_memory
 from strandline.scoring.tokens import without_trimming
 
+# The share of the embedding rows that may be padding; the line below says why.
 _FULLEST_PADDING = 0.1
 _SMALL_PADDING = 256
 """How many more embedding rows than tokens are taken for padding: a tenth, or 256 where a byte-level model has a few

@@ -33,6 +33,7 @@ from strandline.models.sources import HUB, source_of
 from strandline.models.spec import number_format
 from strandline.scoring.language_model import LanguageModel
 
+# This module's messages; the caller decides where they go.
 _LOG = logging.getLogger(__name__)
 
 CACHE = ROOT / "data" / "cache" / "models"

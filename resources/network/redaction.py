@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 
+# What a message shows in place of a key.
 HIDDEN = "[key]"
 SHORTEST_RUN = 8
 """Characters of a key in a row that are hidden: fewer also stand in ordinary words, and tell nobody a key."""
@@ -31,7 +32,9 @@ _UNIT = re.compile(
     r"\\+u([0-9a-f]{4})|\\+x([0-9a-f]{2})|%(?:25)*([0-9a-f]{2})|(&\#x?[0-9a-f]{1,7};|&(?:quot|amp|lt|gt|apos);)|.",
     re.IGNORECASE | re.DOTALL,
 )
+# A word that holds stars, bullets or dots where a server hid the middle of a key.
 _MASKED = re.compile(r"[^\s\"'`(),;:=]*(?:[*•●…]{2,}|\.{3,}|…)[^\s\"'`(),;]*")
+# The part of such a word that stands for what was hidden.
 _MASK = re.compile(r"[*•●….]{2,}|…")
 
 

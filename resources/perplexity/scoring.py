@@ -26,6 +26,7 @@ from strandline.perplexity.plausible import plausible
 from strandline.scoring.engine import SCORER_VERSION
 from strandline.scoring.scores import SERVED
 
+# The table that this module writes its scores to.
 TABLE = "perplexity.scores"
 TEXTS_A_TASK = 16
 """Texts of a task, give or take a topic. A trade-off: more of them fill a forward pass better, fewer are lost by a kill
@@ -89,6 +90,7 @@ group by token_digest
 """Scores of the texts that a task's topics come first for, by their token ids. Only those: they are stored together, so
 that a resumed run knows of none that an undisturbed one does not know."""
 
+# Other weights or scorers whose scores of this model are stored.
 _OTHER_WEIGHTS = """
 select distinct weights_digest, scorer_version
 from perplexity.scores
@@ -107,6 +109,7 @@ where is_context_limited and n_tokens < longest
 """Scores that were cut by a shorter context than others of the same limit: written before a context was part of what a
 score counts for."""
 
+# The tokens that stored scores computed and the tokens that they saved.
 _SPENT = """
 select
     coalesce(sum(scores.tokens_computed), 0) as computed,
@@ -115,6 +118,7 @@ from perplexity.scores
 where model = ? and dtype = ?
 """
 
+# What the same documents count when each copy of a text is scored by itself.
 _COPIES = """
 select coalesce(sum(scores.tokens_computed + scores.tokens_saved), 0) as tokens, count(*) as documents
 from spans.revisions

@@ -40,6 +40,7 @@ _KEPT_CHARACTERS = 4_000
 """Characters of an unusable reply that are kept beside its round: enough to see what it was."""
 _WORDS_PER_TOKEN_AT_MOST = 2.0
 """No tokenizer that we know makes fewer than one token of two English words; a smaller count is of a cut prompt."""
+# The reason given for a run that stops at an outage.
 _OUTAGE = "the endpoint sends replies without a word and does not answer anything else either: an outage"
 
 

@@ -271,8 +271,11 @@ def boundary_changes(run: Run, boundaries: Sequence[Boundary], masses: Sequence[
     ]
 
 
+# The fields of a boundary that are dates, named like their columns.
 _DATES = ("estimate_from", "estimate_to", "low80", "high80", "low95", "high95")
+# The fields of a boundary's rates, named like their columns.
 _RATES = ("real_yes", "real_total", "decoy_yes", "decoy_total")
+# The other fields of a boundary, stored as they are.
 _PLAIN = ("label", "replicates", "rounds", "questions", "status", "reason")
 
 

@@ -14,6 +14,7 @@ from strandline.releases.github import TAG_SOURCE
 from strandline.releases.merge import merged
 from strandline.releases.trust import MIRROR, redated, without_dates
 
+# The note of a listing none of whose versions can be dated.
 UNDATED = "no version has a day that can be believed"
 
 

@@ -9,6 +9,7 @@ from resources.spans.package_readmes import README
 from resources.spans.source import Source
 from strandline.spans.settings import SourceKind
 
+# The sources of documents: a new one is added here.
 SOURCES: tuple[Source, ...] = (WIKIPEDIA, README, GIT, NEWS)
 
 

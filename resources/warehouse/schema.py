@@ -13,7 +13,9 @@ import polars as pl
 
 from resources.places import ROOT
 
+# The DDL of the tables, the one place where columns are declared.
 SCHEMA_DIR = ROOT / "sql" / "schema"
+# The views that readers of the warehouse query.
 MARTS_DIR = ROOT / "sql" / "marts"
 
 

@@ -36,7 +36,9 @@ opens it; formats before lack nothing that the tables need, but 1.2 is the oldes
 PREVIOUS_COPIES = 2
 """Published copies kept beside the present one: enough to go back past one bad run and the run that noticed it."""
 
+# This module's messages; the caller decides where they go.
 _LOG = logging.getLogger("strandline.warehouse")
+# One lock for each warehouse file, shared by the threads of this process.
 _THREADS: dict[Path, threading.RLock] = {}
 
 

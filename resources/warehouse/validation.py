@@ -18,7 +18,9 @@ import polars as pl
 if TYPE_CHECKING:
     import pandas as pd
 
+# How many bad values a message shows: enough to see the kind, few enough to read.
 SAMPLES = 10
+# How many reasons a message shows: enough to see the kind, few enough to read.
 REASONS = 3
 
 

@@ -26,6 +26,7 @@ NAMES, VERBS, OBJECTS = 200, 10, 20
 BOS, SEPARATOR, FIRST_WORD = 1, 2, 3
 """Token ids; 0 is not used."""
 
+# All words that planted sentences are made of.
 VOCABULARY = FIRST_WORD + NAMES + VERBS + OBJECTS
 CONTEXT = 64
 """Tokens of a window: sixteen sentences, enough neighbours to remember, and a training run of seconds."""

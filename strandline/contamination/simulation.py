@@ -26,11 +26,14 @@ from strandline.contamination.verdict import judge
 LEVEL = "0.05"
 """The default level of the product, at which findings are counted."""
 
+# The tests that this project offers, by their names in `ESTIMATORS`.
 OURS = ("three_looks", "z_sum", "lattice_fisher", "rank_sum")
+# The tests from the literature that they are compared with.
 THEIRS = ("fisher_chi2", "oren_t")
 MONITORS = ("e_process", "e_uniform")
 """The product's methods, those of the literature, and those for open-ended monitoring."""
 
+# Worlds without an effect, named by noise, shards (k) and shuffled orders (m); why these: below `EFFECTS`.
 NULLS = ("null/normal/k8/m19", "null/skew/k8/m19", "null/ties/k8/m19", "null/normal/k50/m19")
 EFFECTS = ("effect1.0/1.0/k8/m19", "effect4.0/0.25/k8/m19", "effect0.6/1.0/k50/m19", "effect3.0/0.2/k50/m19")
 """Level where values are normal, skewed to the left (the t-test fails) and tied; power for weak effects everywhere and
@@ -127,6 +130,7 @@ def _p_values(values: Values) -> list[float]:
     return [permutation_test(row[0], row[1:]).p_value for row in values]
 
 
+# Every simulated test by its name.
 ESTIMATORS: dict[str, Callable[[Values], Recovery]] = {
     "three_looks": _three_looks,
     "z_sum": lambda values: _pooled(z_sum(list(values))),

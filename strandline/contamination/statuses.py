@@ -10,8 +10,11 @@ VerdictName = Literal[
     "order_memorised", "no_evidence", "order_not_exchangeable", "numerically_fragile", "inconclusive", "comparison"
 ]
 
+# The status of a result that holds.
 OK = "ok"
+# The verdict where the order check fails, so that the test has no ground.
 ORDER_NOT_EXCHANGEABLE: VerdictName = "order_not_exchangeable"
+# The verdict of a row that is there for comparison only.
 COMPARISON: VerdictName = "comparison"
 
 VERDICTS: tuple[VerdictName, ...] = tuple(word for word in get_args(VerdictName) if word != COMPARISON)

@@ -34,14 +34,19 @@ VERDICT_VERSION = "1"
 
 # Sentences of the summary and of reasons, each in one place because tests and readers look for them.
 
+# The last sentence of every report, whatever the verdict.
 CAUTION = (
     "What this cannot show: only a memory of the published ORDER is visible here. A model that trained on the same "
     "examples in another order, on rewordings or on a data set made from them passes, so a p-value that is not small "
     "is no proof of a clean model."
 )
+# The reason of a verdict, in one place because two judgements give it.
 OUT_OF_REACH = "this budget cannot reach level {:g}: use more shards, more permutations or more examples in a shard"
+# How a reason begins, in one place because two judgements give it.
 UNFINISHED = "scoring is not finished"
+# The reason of a verdict, in one place because two judgements give it.
 WITHIN_NOISE = "the verdict turns on differences within the scoring noise; score again in fp32"
+# What every report says before its caution.
 ASSUMPTION = (
     "Assumed: without training on it, the published order of a shard is as good as any other. The order check looks "
     "for surface patterns only; an order by meaning or difficulty could pass it."

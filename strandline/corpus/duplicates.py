@@ -53,6 +53,7 @@ THRESHOLD = 0.8
 SPAN = 3
 """Sentences of a span: C4 keeps one of any three-sentence span."""
 
+# The classes that equal forms decide: of those texts one stands for all, strongest class first.
 _EQUIVALENCES = CLASSES[:3]
 _BATCH = 2000
 """Documents whose signatures are computed together: array work costs little per document from some hundred on."""

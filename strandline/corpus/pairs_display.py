@@ -22,6 +22,7 @@ COLOURS = ("#b7e1cd", "#fce8b2", "#c9daf8", "#f4c7c3", "#d9d2e9", "#fff2a8")
 
 LEAST = 8
 """Characters of a match that is coloured: shorter ones are words that any two texts share."""
+# Runs of space, words, and single signs: together they cover every character of a text.
 _TOKEN = re.compile(r"\s+|[^\W_]+|[^\w\s]|_")
 
 

@@ -30,6 +30,7 @@ MOST_COPIES = 100_000
 _BOILERPLATE = "Home | About us | Contact | Log in\nYou are reading a copy of an article.\n"
 """What a mirror puts before a text; with `_FOOTER` under a fifth of the planted pages."""
 
+# Boilerplate as copies on other sites carry it.
 _FOOTER = "\nThis page was copied from another site. Terms of use. Privacy policy. Imprint."
 
 

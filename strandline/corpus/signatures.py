@@ -221,6 +221,7 @@ def _mixed(values: Hashes) -> Hashes:
     return values ^ (values >> np.uint64(31))
 
 
+# For each byte whether it belongs to a word; every byte of a non-ASCII character does.
 _IS_WORD: NDArray[np.bool_] = np.array([chr(byte).isalnum() or byte >= 128 for byte in range(256)], dtype=np.bool_)
 _TABLES: tuple[Hashes, Hashes] = (np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64))
 """Powers of `_PRIME` and of `_INVERSE`, as many as the longest batch needed so far."""

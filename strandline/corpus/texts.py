@@ -20,15 +20,19 @@ _UNSPACED = re.compile(
 )
 """Letters of scripts that put no blanks between words: Thai, Lao, Burmese, Khmer, kana and Chinese."""
 
+# A run of letters and digits of any script, without the underscore.
 _WORD = re.compile(r"[^\W_]+")
 _MARKS = "".join(chr(point) for point in range(0x300, 0x20000) if unicodedata.category(chr(point))[0] == "M")
 """All combining marks of the scripts in use."""
 
+# A word together with the combining marks inside it, which Python does not count as letters.
 _SEARCH_WORD = re.compile(rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*")
+# Any run of white space.
 _SPACE = re.compile(r"\s+")
 _CITATION = re.compile(r"\s?\[(?:\d{1,4}|[a-z]|(?:note|nb|n|lower-alpha|citation)\s?\w*(?:\s\d+)?)\]", re.IGNORECASE)
 """Reference marks of wikis: numbers, single letters and notes in brackets."""
 
+# A closing mark before a space, a full-width closing mark, or a line end; abbreviations may match too.
 _SENTENCE_END = re.compile(r"[.!?][\"')\]”’]*(?=\s)|[。！？]+[”’」』]*|\n+")
 
 

@@ -57,7 +57,9 @@ SPARSE = ("too-few-topics", "too-few-months", "gaps")
 STATUSES = (*REASONS, "reference-dated", *SPARSE, "missing")
 """Every status of a row of ``perplexity.effective_cutoffs`` and ``perplexity.reference_tests``."""
 
+# The reason of a row, which tests compare.
 CONSTANT = "the curve has the same value in every month: no month is the lowest"
+# The reason of a row, which tests compare and `rows` gives too.
 NOT_SCORED = "no text of this resource has a score under the model"
 
 

@@ -27,6 +27,7 @@ INK, FAINT = "#222222", "#777777"
 MONTH_GAP_DAYS = 45
 """Half of the days between two months over which a line is drawn: a single missing month is bridged, two are a gap."""
 
+# The note below a figure of lines by month.
 NO_VERDICT = "a drop or a valley is no cutoff by itself, for the texts change too: see perplexity.effective_cutoffs"
 
 

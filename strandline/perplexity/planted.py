@@ -37,7 +37,9 @@ BROAD = 24
 BEFORE, AFTER = 60, 30
 """Months of edit history beyond the range, so that copies may be older or newer than it."""
 
+# The shapes of curves that planted panels take.
 PANEL_WORLDS = ("sharp", "mix80", "broad", "two", "flat", "monoL", "monoR")
+# How often and how much the planted documents are edited.
 EDIT_HABITS = ("wiki", "factbook")
 SERIES_WORLDS = ("none", "step", "ramp12", "hinge", "log6", "curve")
 """The worlds and habits that the functions below describe."""

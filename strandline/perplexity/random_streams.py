@@ -16,6 +16,7 @@ from strandline.numeric_input import whole_number
 GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio, made odd: the step of splitmix64 (Steele, Lea and Flood 2014)."""
 
+# All 64 bits, to keep the seed in the range of an unsigned integer.
 _MASK = (1 << 64) - 1
 
 

@@ -42,6 +42,7 @@ CURVE_REASONS = {
 }
 """The statuses of a point of a curve: a value, a month without one, a curve without a range, a resource without any."""
 
+# The reason of a row, with the remedy.
 LEFT_OUT = (
     "no topic has a score in every month of {resource} ({months} months), and topics that lack one are left out: begin "
     "`months` in data/spans.yaml later, or set complete_cases to false"

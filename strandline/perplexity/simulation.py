@@ -39,6 +39,7 @@ PANEL_ESTIMATORS = ("panel", "panel_noref", "trimmed95_minmax")
 SIZES = ((20, 59), (100, 24), (100, 85))
 """Topics and months beside the usual 100 by 59: few topics, a short range, a long one."""
 
+# The shapes of a rise; `SERIES` below combines them with heights and lengths.
 RISES = ("step", "ramp12", "hinge", "log6")
 SERIES = (
     "none/snr0/phi0.0/m54", "none/snr0/phi0.4/m54", "none/snr0/phi0.7/m54", "none/snr0/phi0.4/m24",

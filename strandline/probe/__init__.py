@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 Kind = Literal["real", "decoy"]
 Label = Literal["YES", "NO", "UNKNOWN"]
+# The three answers that a question allows.
 LABELS: tuple[Label, ...] = ("YES", "NO", "UNKNOWN")
 ROUND_STATUSES = (
     "ok", "partial", "empty", "refused", "truncated", "unparsed", "nonfinite", "low_mass", "prompt_truncated", "error",

@@ -42,6 +42,7 @@ DATE_UNCERTAINTY_DAYS = 1
 Status = Literal["ok", "right_censored", "no_boundary", "drift", "inconclusive", "unanswered"]
 STATUS: dict[str, Status] = {"in": "ok", "right": "right_censored", "none": "no_boundary", "drift": "drift"}
 """The status that stands for each picture."""
+# Why each kind of world was chosen, in words for a reader.
 REASONS = {
     "in": "a boundary inside the calendar carries the evidence",
     "right": "knowledge reaches the end of the calendar, so its end cannot be dated",
@@ -49,6 +50,7 @@ REASONS = {
     "or it declines to answer",
     "drift": "the YES rate falls slowly over the whole calendar, without a place that could be called a boundary",
 }
+# Each kind of world in words for a reader.
 NAMES = {
     "in": "a boundary inside the calendar",
     "right": "knowledge to the end of the calendar",
@@ -57,6 +59,7 @@ NAMES = {
 }
 STATUSES: tuple[Status, ...] = get_args(Status)
 """Every status of this estimator; `inconclusive` and `unanswered` stand for no picture."""
+# The reason of a result, in one place because boundaries give it too.
 UNANSWERED = "no usable answer came back"
 
 

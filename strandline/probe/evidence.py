@@ -27,6 +27,7 @@ DECOY_SHARES_NONE = np.array([0.25, 0.5, 0.75, 1.0])
 """The same where real releases are answered like decoys: a share near 0 would be the opposite of that."""
 FLAT_RATES = np.array([0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.997])
 """Rates of YES of a model without a boundary: even steps, closer where a rate is near 0 or 1."""
+# The grid of flat rates on the scale of log odds, for the drifts below.
 _LOGITS = logit(FLAT_RATES)
 DRIFTS = np.array([(a, b) for a in _LOGITS for b in _LOGITS if 1 <= a - b <= 3.5])
 """Logits at the start and the end of a slow fall. A fall of less than 1 is a flat rate within a run's noise; one of

@@ -14,17 +14,21 @@ WORDING_VERSION = "1"
 
 Message = dict[str, str]
 
+# Part of every prompt: a change of it changes what stored answers are answers to.
 SYSTEM_PROMPT = (
     "You are asked whether software projects had released certain exact versions. Answer from memory alone. "
     "Do not browse, search, or call tools. Do not infer that a version exists from how version numbers usually "
     "continue: answer YES only where you remember this exact version as released, NO where you believe that it was "
     "never released, and UNKNOWN where you cannot tell."
 )
+# Part of every prompt: a change of it changes what stored answers are answers to.
 CHAT_FORMAT = (
     'Return one JSON object and nothing else: {"answers": [{"index": 1, "answer": "YES"}, …]}, one entry for each '
     "question, index being the question's number and answer one of YES, NO, UNKNOWN."
 )
+# Part of every prompt: a change of it changes what stored answers are answers to.
 REPLY_LINE = "Reply YES, NO, or UNKNOWN."
+# Questions are numbered from one, as people number lists.
 FIRST_INDEX = 1
 
 

@@ -16,41 +16,53 @@ from strandline.probe import LABELS, Answer, Label
 from strandline.probe.questions import FIRST_INDEX
 from strandline.probe.thoughts import is_thought_name, without_reasoning
 
+# The example of `CHAT_FORMAT` repeated in a reply, which is no answer.
 _ECHOED_FORMAT = re.compile(
     r'\{\s*"answers"\s*:\s*\[\s*\{\s*"index"\s*:\s*1\s*,\s*"answer"\s*:\s*"YES"\s*\}\s*,\s*(?:…|\.{3})\s*\]\s*\}'
 )
+# Typographic quotes and the plain ones that JSON needs.
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'"})
+# A comma before a closing bracket, which JSON forbids.
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _INDEX_NAMES = ("index", "question", "number", "question_number", "question_index", "idx", "no", "id", "q", "n", "i")
 """Keys under which models number an answer, the likeliest first."""
 _ANSWER_NAMES = ("answer", "reply", "response", "label", "value", "verdict", "result", "a")
 """Keys under which models give one."""
+# A key that lacks its double quotes.
 _BARE_KEY = re.compile(r"([{,]\s*)'?([A-Za-z_]+|\d+)'?\s*:")
+# An answer that lacks its quotes.
 _BARE_WORD = re.compile(r"([:\[,]\s*)(YES|NO|UNKNOWN)(?=\s*[,}\]])", re.IGNORECASE)
+# A value in single quotes.
 _SINGLE_QUOTED = re.compile(r"([:\[,]\s*)'([^'\"]*)'(?=\s*[,}\]])")
 _LINE = re.compile(
     r"^[\s>*_`|\[(#-]*(?:Q(?:uestion)?\.?\s*)?#?(?P<index>\d{1,4})(?:\.0)?\s*[.):\]|,;=→\t-](?:[^\n]*[?:→|,;=\t—–-])?"
     r"[\s*_`\"'\]|]*(?P<label>YES|NO|UNKNOWN)[\s*_.`\"'|,;]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+# Two lines of `key: value` after each other, as YAML writes one entry of the list.
 _YAML = re.compile(
     r"^[ \t-]*(?P<first>[A-Za-z_]+)[ \t]*:[ \t]*(?P<one>[^\n]*?)[ \t]*\n"
     r"[ \t]*(?P<second>[A-Za-z_]+)[ \t]*:[ \t]*(?P<two>[^\n]*?)[ \t]*$",
     re.MULTILINE,
 )
+# A line of a list that holds one answer and nothing else.
 _BULLET = re.compile(r"^[ \t]*[-*•][ \t]+[*_`\"']*(YES|NO|UNKNOWN)[*_.`\"']*[ \t]*$", re.MULTILINE | re.IGNORECASE)
+# Any of the three answers as a whole word.
 _ANY_LABEL = re.compile(r"\b(?:YES|NO|UNKNOWN)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*(?:q(?:uestion)?)?[\s_.#:-]*(\d{1,4})(?:\.0+)?\W*", re.IGNORECASE)
 _BEGINS_AS_ANSWER = re.compile(
     r"\s*(?:```\w*\s*)?(?:[{\[\"]|answers\s*:|[-|*_#>\s(]*(?:Q(?:uestion)?\.?\s*)?#?\d{1,4}\b)", re.IGNORECASE
 )
 """How a reply begins that goes straight to its answers. A cut reply that begins otherwise may hold drafts only."""
+# Where JSON may begin: a bracket, or a quote before one.
 _STARTS = re.compile(r"[{\[]|\"(?=\s*[{\[])")
+# A JSON string, also one that is cut off at the end.
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
 _TRIES = 500
 """Places at which a JSON text is tried for in one reply: a round has 24 entries, and the rest is hostile."""
 _DEEPEST = 20
 """Levels of nesting that are looked through, JSON in JSON included."""
+# The usual English words of a refusal.
 _REFUSAL = re.compile(
     r"\b(?:I(?:'m| am) (?:sorry|unable|not able)|I (?:can(?:not|'t)|won't|will not)|cannot (?:help|assist|comply)|"
     r"unable to (?:help|assist|comply)|as an AI)\b",

@@ -16,7 +16,9 @@ from strandline.probe.likelihood import LEAST_LABEL_MASS, mean_label_mass
 from strandline.probe.modelclock import Probe, probes_of
 from strandline.probe.session import answered
 
+# What a report shows where there is nothing to show.
 NOT_SHOWN = "none"
+# The sentence of a report on estimators whose dates differ.
 DISAGREE = (
     "The estimators disagree. Rely on `calibrated`, whose intervals are tested; `modelclock` is there for comparison "
     "and names a date also where the answers hold none."

@@ -32,7 +32,9 @@ TRUTHS = ("S1", "S2a", "S2b", "S3", "S4", "S5", "S6")
 """Worlds with a true half-way date (docs/methods/release-probe-calibrated.md)."""
 EDGES = ("always_yes", "always_no", "always_unknown", "coin_flips", "cutoff_before", "cutoff_after")
 """Worlds without a boundary inside the calendar, where any date is a false finding."""
+# The estimators that are simulated, by name.
 ESTIMATORS = ("calibrated", "modelclock_1_pass", "modelclock_3_passes")
+# The calendars that worlds are simulated on, by name.
 CALENDARS = ("committed", "synthetic")
 FADE_DAYS = {"S2a": 182, "S2b": 365}
 """Days over which knowledge fades in the two fading worlds: six and twelve months."""

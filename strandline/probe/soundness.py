@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from strandline.numeric_input import real_array, real_number, share, whole_number
 from strandline.probe import LABELS, Answer, Kind, Question, StoredRound
 
+# The kinds of question, read from the type so that they stand once.
 KINDS: tuple[str, ...] = get_args(Kind)
 MIN_DAYS = 2
 """A boundary lies between two days, so fewer have none."""

@@ -14,6 +14,7 @@ from strandline.probe.thoughts import closing_mark, open_thought
 
 Messages = Sequence[Mapping[str, str]]
 
+# English names of months, whole or shortened.
 _MONTHS = (
     r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|"
     r"nov(?:ember)?|dec(?:ember)?"

@@ -24,16 +24,20 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 """Names that belong to answers, to turns of a chat, to plain markup, or to this probe's own words."""
+# Tags around thoughts in the brackets that models use: angle, square, ornamental or braces.
 _MARK = re.compile(
     r"<[|｜]?\s?(?P<close>/)?(?P<name>[^\W\d][\w:.\- ]{0,39}?)\s?[|｜]?(?P<self>/)?>|"
     r"\[(?P<close2>/)?(?P<name2>[^\W\d][\w \-]{2,29})\]|"
     r"[◁【⟨«](?P<close3>/)?(?P<name3>[^\W\d][\w \-]{0,29})[▷】⟩»]|"
     r"\{\{?(?P<close4>/)(?P<name4>[^\W\d]\w{0,29})\}\}?"
 )
+# The name of a tag that itself says which side it is, at its start or at its end.
 _SIDES = re.compile(
     r"^(start|begin|open|end|close|stop)(?:_?of)?_+(.+)$|^(.+?)_+(start|begin|prefix|end|close|suffix)$", re.I
 )
+# Words of such a name that open; the others close.
 _OPENS = ("start", "begin", "open", "prefix")
+# The mark of a channel with its name, and the mark of the message after it.
 _CHANNEL = re.compile(r"<\|channel\|?>\s*(\w+)(?:[^<\n{]{0,60}<\|message\|>)?", re.IGNORECASE)
 
 

@@ -28,6 +28,7 @@ GUESS_RATES = (0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
 """YES rates to releases that are not known, closer where guessing is rare."""
 RATE_PAIRS = np.array([(k, g) for k in KNOWN_RATES for g in GUESS_RATES if k - g >= 0.1 - 1e-9])
 """All pairs (known, guess) with an excess of at least .1: less is not told from guessing by a run's answers."""
+# The number of pairs of rates in the grid.
 N_RATES = len(RATE_PAIRS)
 SHARP_PRIOR = 0.3
 """Prior of a sharp step, chosen while looking at the simulated worlds: sharp ones keep narrow intervals and fading ones

@@ -18,6 +18,7 @@ from strandline.releases.dates import read_day, utc_day
 from strandline.releases.source import Get, Setting, Source
 from strandline.releases.versions import from_tag
 
+# The name of this source in the list of projects and in the tables.
 SOURCE = "github"
 TAG_SOURCE = "github-tag"
 """Source of a day that is the commit's, not the release's."""
@@ -126,6 +127,7 @@ def _listed(entry: Mapping[str, Any], package: str) -> Listed:
     return Listed(from_tag(_tag(entry), package), day, prerelease or draft, flags=flags, other_days=others)
 
 
+# The entry of this source.
 GITHUB = Source(
     name=SOURCE,
     url=url,

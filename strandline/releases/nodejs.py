@@ -10,6 +10,7 @@ from strandline.releases import Listed, Listing
 from strandline.releases.dates import read_day
 from strandline.releases.source import Setting, Source
 
+# The name of this source in the list of projects and in the tables.
 SOURCE = "nodejs"
 SINCE = date(2009, 5, 1)
 """Node.js was first shown in May 2009."""
@@ -51,6 +52,7 @@ def support_line(lts: Any) -> str | None:
     return lts if isinstance(lts, str) and lts else None
 
 
+# The entry of this source.
 NODEJS = Source(
     name=SOURCE,
     url=url,

@@ -14,6 +14,7 @@ from strandline.releases import Listed, Listing
 from strandline.releases.dates import read_day
 from strandline.releases.source import Setting, Source
 
+# The name of this source in the list of projects and in the tables.
 SOURCE = "npm"
 SINCE = date(2010, 1, 1)
 """npm was first shown in January 2010; its registry holds nothing older."""
@@ -68,6 +69,7 @@ def _unpublished(times: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*mentioned, *texts]))
 
 
+# The entry of this source.
 NPM = Source(
     name=SOURCE,
     url=url,

@@ -20,6 +20,7 @@ from strandline.releases import Listed, Listing
 from strandline.releases.dates import read_day
 from strandline.releases.source import Setting, Source
 
+# The name of this source in the list of projects and in the tables.
 SOURCE = "pypi"
 SINCE = date(2003, 1, 1)
 """The index opened in 2003."""
@@ -27,6 +28,7 @@ ACCEPT = "application/vnd.pypi.simple.v1+json"
 """The media type of PEP 691; without it an index answers in HTML."""
 API_MAJOR = "1"
 """The major version of the Simple API that is read here; PEP 691 has clients refuse others."""
+# The note of a listing without upload times.
 NO_TIMES = "the index gives no upload times, so none of its versions can be dated"
 
 
@@ -127,6 +129,7 @@ def _public() -> str:
     return PYPI_SIMPLE_ENDPOINT
 
 
+# The entry of this source.
 PYPI = Source(
     name=SOURCE,
     url=url,

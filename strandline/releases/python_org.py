@@ -16,9 +16,11 @@ from strandline.releases.dates import read_day
 from strandline.releases.source import Setting, Source
 from strandline.releases.versions import parse as parse_version
 
+# The name of this source in the list of projects and in the tables.
 SOURCE = "python"
 SINCE = date(1991, 2, 1)
 """Python 0.9.0 came out in February 1991."""
+# A release's name on python.org, of which the version is kept.
 _NAME = re.compile(r"Python (\d\S*)")
 
 
@@ -66,6 +68,7 @@ def _is_hidden(entry: Mapping[str, Any]) -> bool:
     return ("slug" in entry and not entry["slug"]) or entry.get("show_on_download_page", True) is False
 
 
+# The entry of this source.
 PYTHON_ORG = Source(
     name=SOURCE,
     url=url,

@@ -13,6 +13,7 @@ from typing import Any
 
 from strandline.releases import Listing
 
+# The media type that a source asks for unless it names another (RFC 8259).
 JSON = "application/json"
 Get = Callable[[str], Any]
 """The JSON document behind an address, as parsed; raises what the fetching adapter raises."""

@@ -21,8 +21,11 @@ SCHEMES: dict[str, Scheme] = {"pypi": "pep440", "npm": "semver"}
 MAX_DIGITS = 20
 """Digits of one number of a version. Build numbers that count seconds or nanoseconds have up to 19; Python refuses to
 read more than 4,300, and a text with longer ones is no version."""
+# A number of at most `MAX_DIGITS` digits.
 _NUMBER = rf"\d{{1,{MAX_DIGITS}}}"
+# Numbers with dots between them, an optional v before them, and whatever follows.
 _DOTTED = re.compile(rf"v?({_NUMBER}(?:\.{_NUMBER})*)(?!\d)(.*)", re.IGNORECASE | re.DOTALL | re.ASCII)
+# Two to four numbers with dots and nothing else.
 _PLAIN = re.compile(rf"{_NUMBER}(?:\.{_NUMBER}){{1,3}}", re.ASCII)
 _FINAL_SUFFIX = re.compile(r"[-.+_]?(final|release|ga|stable|lts|post\d*|p\d+|\+.*)?", re.IGNORECASE)
 """What may follow the numbers of a final release; anything else makes a pre-release."""
