@@ -57,23 +57,18 @@ def table_spec(
         name: ``schema.table``.
         deps: tables (by the same kind of name) or asset keys it is made from: those that its step's SQL reads.
         reads: what it is made from that is not a table, by the names in ``assets.sources``.
-        partitions_def: how it is partitioned.
+        partitions_def, kinds: how it is partitioned, and its labels beside ``duckdb``.
         code_version: raise it when the meaning of the rows changes.
-        kinds: labels beside ``duckdb``.
         follows: rebuild it automatically whenever what it is made from has changed and has passed its checks.
         needs: what making it takes, of ``NEEDS``; each is a tag by which assets can be selected in the UI.
         fresh_for: how long after it was made the table counts as fresh in the UI; None for tables that do not age.
         made_by: what the step does that makes it, as its docstring says.
     """
-    declared = table(name)
     return dg.AssetSpec(
         key=key_of(name),
-        deps=[
-            *(_dep(dep, partitions_def) if isinstance(dep, str) else dep for dep in deps),
-            *(sources.key(source) for source in reads),
-        ],
-        description="\n\n".join(part for part in (_sentence(declared), made_by) if part),
-        group_name=declared.schema,
+        deps=_deps(deps, reads, partitions_def),
+        description="\n\n".join(part for part in (_sentence(table(name)), made_by) if part),
+        group_name=table(name).schema,
         kinds={"duckdb", *(kinds or ())},
         code_version=code_version,
         partitions_def=partitions_def,
@@ -81,12 +76,29 @@ def table_spec(
         freshness_policy=dg.FreshnessPolicy.time_window(fail_window=fresh_for) if fresh_for else None,
         owners=[OWNER],
         tags={f"strandline/needs_{need}": NEEDS[need] for need in needs},
-        metadata={
-            "dagster/table_name": name,
-            "dagster/column_schema": column_schema(declared),
-            "dagster/uri": f"duckdb:{READERS_COPY}#{name}",
-        },
+        metadata=_metadata(name, table(name)),
     )
+
+
+def _metadata(name: str, declared: Table) -> dict[str, Any]:
+    """What the UI shows of a table: its name, its columns and where it lies."""
+    return {
+        "dagster/table_name": name,
+        "dagster/column_schema": column_schema(declared),
+        "dagster/uri": f"duckdb:{READERS_COPY}#{name}",
+    }
+
+
+def _deps(
+    deps: Iterable[str | dg.AssetKey | dg.AssetDep],
+    reads: Iterable[str],
+    partitions_def: dg.PartitionsDefinition | None,
+) -> list[dg.AssetKey | dg.AssetDep]:
+    """What a table is made from, tables first, then sources."""
+    return [
+        *(_dep(dep, partitions_def) if isinstance(dep, str) else dep for dep in deps),
+        *(sources.key(source) for source in reads),
+    ]
 
 
 def table_asset(

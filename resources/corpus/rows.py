@@ -164,13 +164,20 @@ def explanation_row(
         "remainder_months": shares.remainder,
         "old_crawl_share": shares.share(shares.old_crawl),
         "duplicate_share": shares.share(shares.duplicates),
+        **_shift_fields(test),
+        "sentence": sentence,
+        "status": shares.status,
+        "reason": shares.reason,
+    }
+
+
+def _shift_fields(test: ShiftTest | None) -> Row:
+    """What the row says of the test of the shift; NULL where there was none."""
+    return {
         "correlation": None if test is None else test.correlation,
         "p_value": None if test is None else test.p_value,
         "lag_months": None if test is None else test.lag,
         "n_months": None if test is None else test.n_months,
-        "sentence": sentence,
-        "status": shares.status,
-        "reason": shares.reason,
     }
 
 

@@ -102,9 +102,6 @@ def permutation_test(canonical: float, shuffled: ArrayLike, *, tolerance: float 
         shuffled: log-likelihoods of m independently shuffled orders of the same examples.
         tolerance: values within it tie; default 1e-9 of the largest magnitude.
 
-    Returns:
-        A :class:`ShardTest`.
-
     Raises:
         ValueError: no permutations; truth values; a value that is not finite; a negative tolerance.
 

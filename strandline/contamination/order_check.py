@@ -124,6 +124,21 @@ def check_order(
     What it cannot show: it sees the surface only. An order by meaning or difficulty may pass, so passing is necessary
     for a verdict, not sufficient.
     """
+    _refuse_unfit(texts, shards, labels, n_permutations)
+    group = group or PermutationGroup()
+    measures = _Measures(texts, labels)
+    rng = np.random.default_rng(whole_number(seed, "a seed", 0))
+    totals: dict[str, Floats] = {}
+    for shard in shards:
+        for name, values in measures.of(shard, _orders(shard, group, n_permutations, rng)).items():
+            totals[name] = totals[name] + values if name in totals else values
+    return _combine(totals, n_permutations, str(group))
+
+
+def _refuse_unfit(
+    texts: Sequence[str], shards: Sequence[Shard], labels: Sequence[object] | None, n_permutations: int
+) -> None:
+    """ValueError where the examples, their shards or their labels do not fit each other."""
     if not shards or whole_number(n_permutations, "the number of permutations", 0) < 1:
         raise ValueError("an order check needs shards and permutations")
     if not all(isinstance(text, str) for text in texts):
@@ -132,15 +147,6 @@ def check_order(
         raise ValueError(f"a shard reaches beyond the {len(texts)} texts")
     if labels is not None and len(labels) != len(texts):
         raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
-    group = group or PermutationGroup()
-    measures = _Measures(texts, labels)
-    rng = np.random.default_rng(whole_number(seed, "a seed", 0))
-    totals: dict[str, Floats] = {}
-    for shard in shards:
-        orders = _orders(shard, group, n_permutations, rng)
-        for name, values in measures.of(shard, orders).items():
-            totals[name] = totals[name] + values if name in totals else values
-    return _combine(totals, n_permutations, str(group))
 
 
 class _Measures:

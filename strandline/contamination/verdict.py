@@ -177,13 +177,11 @@ def judge(
     of these examples could reach the level, the verdict is ``inconclusive``.
 
     Args:
-        model, benchmark: names.
-        shards: scored shards.
+        model, benchmark, group: names; the group is that of the permutations.
+        shards, design: scored shards, and the looks that pool them.
         order_p: p-value of the order check on the same permutation group; None where there is none yet.
         alpha: level of the verdict, stored with it.
         gate: level at which the order check blocks the verdict.
-        design: looks.
-        group: the permutation group, for the text.
         sentinel_difference: largest difference seen when the published order was scored again; values closer than it
             count as ties, and a verdict that hangs on it is ``numerically_fragile``.
 
@@ -191,16 +189,27 @@ def judge(
         ValueError: a shard without a shuffled order, values that are no numbers, a level outside (0, 1).
     """
     level = as_level(alpha)
-    whole = [shard for shard in shards if np.all(np.isfinite(real_array(shard.values, f"shard {shard.shard}")))]
+    whole = _scored_whole(shards)
     left_out = tuple(shard.shard for shard in shards if shard not in whole)
     base = Verdict(model, benchmark, "none", "inconclusive", "", level, order_p=order_p, group=group, excluded=left_out)
     if not whole:
         return replace(base, reason=_nothing(left_out))
-    moved = real_number(sentinel_difference, "a sentinel difference")
-    if moved < 0:
-        raise ValueError(f"a sentinel difference is not negative, not {sentinel_difference!r}")
+    moved = _sentinel_difference(sentinel_difference)
     tested = _one_shard(base, whole[0], moved) if len(whole) == 1 else _many_shards(base, whole, design, moved)
     return _gated(tested, order_p, gate)
+
+
+def _scored_whole(shards: Sequence[ShardScores]) -> list[ShardScores]:
+    """The shards whose every value is finite."""
+    return [shard for shard in shards if np.all(np.isfinite(real_array(shard.values, f"shard {shard.shard}")))]
+
+
+def _sentinel_difference(given: float) -> float:
+    """The difference as a number; ValueError where it is none, or negative."""
+    moved = real_number(given, "a sentinel difference")
+    if moved < 0:
+        raise ValueError(f"a sentinel difference is not negative, not {given!r}")
+    return moved
 
 
 def comparisons(shards: Sequence[ShardScores], n_permutations: int) -> list[Pooled]:

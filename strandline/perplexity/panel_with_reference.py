@@ -115,7 +115,11 @@ def panel_cutoff(
     """
     whole_number(replicates, "replicates", 20)
     panel = centred_curve(check_panel(target, reference, min_topics, min_months))
-    shock = SHOCK_ALONE if reference is None else SHOCK
+    return _dated(panel, SHOCK_ALONE if reference is None else SHOCK, seed, replicates)
+
+
+def _dated(panel: CentredCurve, shock: float, seed: int, replicates: int) -> PanelCutoff:
+    """The lowest month of a centred curve, its intervals, and the tests that decide what it may be called."""
     curves = bootstrap_curves(panel, shock, seed, replicates)
     month = int(np.argmin(panel.curve))
     lowest = first_lowest(curves)

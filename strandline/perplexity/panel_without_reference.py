@@ -92,10 +92,7 @@ def noref_cutoff(target: ArrayLike, *, min_topics: int = MIN_TOPICS, min_months:
     posterior = np.exp(logsumexp(evidence, axis=0) - logsumexp(evidence))
     second_evidence, second = _second_valley(steps, shapes, weights, prior_sd, dispersion, evidence, positions)
     log_evidence = _log_mean(evidence)
-    raw = {tails: _quantiles(positions, posterior, tails) for tails in (TAILS80, TAILS95)}
-    interval80, interval95 = (
-        (min(max(low, 0), panel.n_months - 1), min(max(high, 0), panel.n_months - 1)) for low, high in raw.values()
-    )
+    interval80, interval95 = (_interval(positions, posterior, tails, panel.n_months) for tails in (TAILS80, TAILS95))
     status = _status(
         panel.n_months, positions, posterior, log_evidence, second_evidence, second, interval80, interval95
     )
@@ -182,6 +179,12 @@ def _second_valley(
 
 def _log_mean(evidence: Floats) -> float:
     return float(logsumexp(evidence) - np.log(evidence.size))
+
+
+def _interval(positions: Ints, posterior: Floats, tails: tuple[float, float], n_months: int) -> tuple[int, int]:
+    """The quantiles as months of the range: one beyond it counts as its first or last month."""
+    low, high = _quantiles(positions, posterior, tails)
+    return min(max(low, 0), n_months - 1), min(max(high, 0), n_months - 1)
 
 
 def _quantiles(positions: Ints, posterior: Floats, tails: tuple[float, float]) -> tuple[int, int]:

@@ -39,7 +39,7 @@ BEFORE, AFTER = 60, 30
 
 # The shapes of curves that planted panels take.
 PANEL_WORLDS = ("sharp", "mix80", "broad", "two", "flat", "monoL", "monoR")
-# How often and how much the planted documents are edited.
+# Whose habits of editing the planted documents follow.
 EDIT_HABITS = ("wiki", "factbook")
 SERIES_WORLDS = ("none", "step", "ramp12", "hinge", "log6", "curve")
 """The worlds and habits that the functions below describe."""

@@ -123,12 +123,7 @@ def crossfit_scores(
         ValueError: for fewer than two topics (nothing to train on), token ids that are negative or no whole numbers,
             and settings out of range.
     """
-    whole_number(order, "order", 1)
-    whole_number(folds, "folds", 2)
-    if not 0 < real_number(discount, "discount") < 1:
-        raise ValueError(f"discount lies between 0 and 1, got {discount}")
-    if vocabulary is not None and whole_number(vocabulary, "vocabulary", 0) > LARGEST_VOCABULARY:
-        raise ValueError(f"vocabulary is at most {LARGEST_VOCABULARY}, got {vocabulary}")
+    _check_settings(vocabulary, order, folds, discount)
     if not documents:
         raise ValueError("a cross-fitted reference needs at least two topics, got no document")
     scores: dict[tuple[str, str], ReferenceScore] = {}
@@ -137,6 +132,16 @@ def crossfit_scores(
         scores |= _block_scores(members, vocabulary, order, folds, discount)
     keys = dict.fromkeys((document.topic, document.key) for document in documents)
     return [scores[key] for key in keys if key in scores]
+
+
+def _check_settings(vocabulary: int | None, order: int, folds: int, discount: float) -> None:
+    """ValueError where a setting of the cross-fitted reference is out of range."""
+    whole_number(order, "order", 1)
+    whole_number(folds, "folds", 2)
+    if not 0 < real_number(discount, "discount") < 1:
+        raise ValueError(f"discount lies between 0 and 1, got {discount}")
+    if vocabulary is not None and whole_number(vocabulary, "vocabulary", 0) > LARGEST_VOCABULARY:
+        raise ValueError(f"vocabulary is at most {LARGEST_VOCABULARY}, got {vocabulary}")
 
 
 def blocks_of(topics: Sequence[str]) -> list[frozenset[str]]:

@@ -99,16 +99,10 @@ def rise_cutoff(series: ArrayLike, *, seed: int = 1, replicates: int = 999) -> R
     months = len(y)
     positions = np.arange(FIRST_RISE, months - 2)
     rises = candidate_rises(months, positions)
-    trend = np.linalg.qr(np.stack([np.ones(months), np.arange(months) - (months - 1) / 2], axis=1))[0]
-    residual = y - trend @ (trend.T @ y)
-    if residual @ residual <= 1e-24 * max(float(y @ y), 1e-12):
-        raise ValueError("the series is a straight line: there is no noise to judge a rise against")
-    directions = rises - rises @ trend @ trend.T
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    trend, residual = _detrended(y)
+    directions = _directions(rises, trend)
     statistic, best = _best_rise(residual[None], directions)
-    without = residual - directions[best[0]] * (directions[best[0]] @ residual)
-    phi0, phi1 = _autocorrelation(residual, 2), _autocorrelation(without, 4)
-    phi = max(phi1, (phi0 + phi1) / 2)
+    phi0, phi1, phi = _autocorrelations(residual, directions[best[0]])
     p_flat = _p_flat(float(statistic[0]), trend, directions, autoregressive_series(seed, replicates, months, phi0))
     weights, heights, versus_curve = rise_weights(y, rises, phi)
     chances = np.exp(weights - logsumexp(weights))
@@ -200,6 +194,30 @@ def _p_flat(statistic: float, trend: Floats, directions: Floats, null: Floats) -
     """The share of null series whose best rise explains as much, the observed one among them."""
     statistics, _ = _best_rise(null - null @ trend @ trend.T, directions)
     return float((1 + np.count_nonzero(statistics >= statistic - 1e-12)) / (len(null) + 1))
+
+
+def _detrended(y: Floats) -> tuple[Floats, Floats]:
+    """An orthonormal basis of straight lines, and what a line leaves of the series. ValueError if nothing."""
+    months = len(y)
+    trend = np.linalg.qr(np.stack([np.ones(months), np.arange(months) - (months - 1) / 2], axis=1))[0]
+    residual = y - trend @ (trend.T @ y)
+    if residual @ residual <= 1e-24 * max(float(y @ y), 1e-12):
+        raise ValueError("the series is a straight line: there is no noise to judge a rise against")
+    return trend, residual
+
+
+def _directions(rises: Floats, trend: Floats) -> Floats:
+    """What a straight line cannot explain of each rise, at length one."""
+    directions = rises - rises @ trend @ trend.T
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return directions
+
+
+def _autocorrelations(residual: Floats, rise: Floats) -> tuple[float, float, float]:
+    """Around the trend, around trend and rise, and the one used: the second, or the mean of both where it is more."""
+    without = residual - rise * (rise @ residual)
+    phi0, phi1 = _autocorrelation(residual, 2), _autocorrelation(without, 4)
+    return phi0, phi1, max(phi1, (phi0 + phi1) / 2)
 
 
 def _autocorrelation(residual: Floats, parameters: int) -> float:

@@ -111,8 +111,7 @@ def topic_cutoffs(
 
     Args:
         differences: topics by months, log perplexity of the target minus that of the reference on the same tokens.
-        distances: topics by months, cumulative normalised edit distance between consecutive versions: it starts
-            anywhere, never falls, and stays equal where the version is identical.
+        distances: topics by months, normalised edit distance summed over versions from any start; it never falls.
         seed: selects the permutations.
         replicates: permutations a topic; with few of them small p-values do not exist and nothing is found.
         level: the false discovery rate allowed.
@@ -124,13 +123,7 @@ def topic_cutoffs(
     data = topic_steps(differences, distances)
     usable = (data.n_edits >= MIN_EDITS_LIKELIHOOD) & np.any(data.steps != 0, axis=1)
     fade, scale, evidence, fit = _best_fit(data, usable)
-    few = np.count_nonzero(usable) < FEW_TOPICS
-    n_months = data.distances.shape[1]
-    weights = np.full(n_months, 1 / n_months) if few else fit.month_weights
-    tested = data.n_edits >= MIN_EDITS
-    p_values = np.full(len(tested), np.nan)
-    for topic in np.flatnonzero(tested):
-        p_values[topic] = permutation_p_value(data, int(topic), fade, scale, weights, seed, replicates)
+    p_values = _p_values(data, fade, scale, _tested_weights(data, usable, fit), seed, replicates)
     q_values = adjusted_p_values(p_values)
     months, *ends = _posterior_quantiles(evidence + np.log(fit.month_weights), (0.5, 0.1, 0.9, 0.025, 0.975))
     return TopicCutoffs(
@@ -254,6 +247,22 @@ def _best_fit(data: TopicSteps, usable: NDArray[np.bool_]) -> tuple[float, float
                 best = fade, scale, evidence, fit
     assert best is not None
     return best
+
+
+def _tested_weights(data: TopicSteps, usable: NDArray[np.bool_], fit: MonthFit) -> Floats:
+    """The weights of months that topics are tested under: all equal where few topics stand behind the fitted ones."""
+    n_months = data.distances.shape[1]
+    few = np.count_nonzero(usable) < FEW_TOPICS
+    return np.full(n_months, 1 / n_months) if few else fit.month_weights
+
+
+def _p_values(data: TopicSteps, fade: float, scale: float, weights: Floats, seed: int, replicates: int) -> Floats:
+    """The p-value of every topic with enough edits to be tested; NaN for the others."""
+    tested = data.n_edits >= MIN_EDITS
+    p_values = np.full(len(tested), np.nan)
+    for topic in np.flatnonzero(tested):
+        p_values[topic] = permutation_p_value(data, int(topic), fade, scale, weights, seed, replicates)
+    return p_values
 
 
 def _check_settings(level: float, replicates: int) -> None:
