@@ -131,19 +131,6 @@ def test_a_faulty_query_is_an_error_in_words_not_a_traceback(
     assert "nowhere" in capsys.readouterr().err
 
 
-def test_rebuild_starts_from_the_published_copy(
-    published: WarehouseResource, console: Console, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = published.open()
-    row = {"estimator": "e", "scenario": "tide", "n_runs": 9, "n_found": 9, "false_findings": 0, "seed": 1}
-    store.replace("calibration.recoveries", [row])
-    store.publish()
-    store.path.write_bytes(b"broken" * 100)
-    assert launch.main(["rebuild"], console) == 0
-    assert "make run" in capsys.readouterr().out
-    assert published.open().query("select scenario from calibration.recoveries").item() == "tide"
-
-
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
@@ -164,6 +151,32 @@ def fails_in_one_line(capsys: pytest.CaptureFixture[str], *arguments: str, conso
     assert error.startswith("error: ")
     assert error.count("\n") == 1
     return error
+
+
+def test_rebuild_starts_from_the_published_copy_and_runs_what_needs_no_model(
+    published: WarehouseResource,
+    console: Console,
+    home: Path,
+    executed: list[tuple[Any, ...]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = published.open()
+    row = {"estimator": "e", "scenario": "tide", "n_runs": 9, "n_found": 9, "false_findings": 0, "seed": 1}
+    store.replace("calibration.recoveries", [row])
+    store.publish()
+    store.path.write_bytes(b"broken" * 100)
+    assert launch.main(["rebuild"], console) == 0
+    assert "make run" in capsys.readouterr().out
+    assert published.open().query("select scenario from calibration.recoveries").item() == "tide"
+    jobs = [job for _, job, *_ in executed]
+    assert jobs == [
+        "describe_models",
+        "refresh_releases",
+        "read_spans",
+        "read_benchmarks",
+        "mine_corpora",
+        "draw_exhibits",
+    ]
 
 
 @pytest.mark.parametrize("sql", ["select 'a'::int", "", "-- nothing", "create table t (a int)"])
