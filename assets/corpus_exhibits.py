@@ -202,40 +202,40 @@ def _behind_curves(store: Warehouse, spec: CorpusSpec, resource: str, group: pl.
 
 
 def _line(store: Warehouse, model: str, resource: str) -> CurveLine | None:
-    found = store.query(
+    curve = store.query(
         "select month, relative_perplexity, low95, high95 from perplexity.monthly_curves "
         "where model = ? and resource = ? order by month",
         [model, resource],
     )
-    if found.is_empty():
+    if curve.is_empty():
         return None
-    months, values, low95, high95 = (found[column].to_list() for column in found.columns)
+    months, values, low95, high95 = (curve[column].to_list() for column in curve.columns)
     return CurveLine(model, months, values, low95, high95)
 
 
 def _weights(group: pl.DataFrame, months: Sequence[date]) -> Mapping[str, Sequence[float]]:
-    found: dict[str, dict[date, float]] = {}
+    by_subcorpus: dict[str, dict[date, float]] = {}
     for name, month, weight in group.select("subcorpus", "month", "weight").iter_rows():
-        found.setdefault(name, {})[month] = weight
-    return {name: [values.get(month, 0.0) for month in months] for name, values in found.items()}
+        by_subcorpus.setdefault(name, {})[month] = weight
+    return {name: [values.get(month, 0.0) for month in months] for name, values in by_subcorpus.items()}
 
 
 def _explanation(store: Warehouse, corpus: str, resource: str) -> dict[str, Any]:
     """The explanation with a model's curve where there is one, else without."""
-    found = rows.stored(store, "corpus.explanations", corpus).filter(pl.col("resource") == resource)
-    ordered = found.sort(pl.col("correlation").is_null(), pl.col("model"))
-    return dict(ordered.row(0, named=True)) if found.height else {}
+    explanations = rows.stored(store, "corpus.explanations", corpus).filter(pl.col("resource") == resource)
+    ordered = explanations.sort(pl.col("correlation").is_null(), pl.col("model"))
+    return dict(ordered.row(0, named=True)) if explanations.height else {}
 
 
 def _black_curve(store: Warehouse, model: str, resource: str) -> BlackCurve | None:
-    found = store.query(
+    curve = store.query(
         "select month, relative_perplexity from perplexity.monthly_curves "
         "where model = ? and resource = ? order by month",
         [model, resource],
     )
-    if found.is_empty():
+    if curve.is_empty():
         return None
-    return BlackCurve(model, found["month"].to_list(), found["relative_perplexity"].to_list())
+    return BlackCurve(model, curve["month"].to_list(), curve["relative_perplexity"].to_list())
 
 
 def _pairs(store: Warehouse, corpus: str) -> pl.DataFrame:

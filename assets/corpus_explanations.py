@@ -102,22 +102,22 @@ def _copies(store: Warehouse, spec: CorpusSpec, resource: str) -> list[Copy]:
 
 def _curve(store: Warehouse, model: str, topics: ResourceTopics) -> list[float | None]:
     """A model's relative perplexity for each month of the resource, None where it has none."""
-    found = store.query(
+    curve = store.query(
         "select month, relative_perplexity from perplexity.monthly_curves where model = ? and resource = ?",
         [model, topics.resource],
     )
-    by_month = dict(found.iter_rows())
+    by_month = dict(curve.iter_rows())
     return [by_month.get(month) for month in topics.months]
 
 
 def _effective(store: Warehouse, model: str, resource: str) -> date | None:
     """The effective cutoff by the default estimator, else by another one, where one was found."""
-    found = store.query(
+    cutoffs = store.query(
         "select month from perplexity.effective_cutoffs where model = ? and resource = ? and status = 'found' "
         "and month is not null order by is_default desc nulls last, estimator, reference limit 1",
         [model, resource],
     )
-    return found["month"][0] if found.height else None
+    return cutoffs["month"][0] if cutoffs.height else None
 
 
 # What the code location collects from this module.

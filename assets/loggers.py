@@ -18,10 +18,10 @@ class OneLine(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record's own words over the line."""
-        told = getattr(record, "dagster_meta", {})
-        if self.stream is None or getattr(record, "dagster_event", None) or not told.get("orig_message"):
+        meta = getattr(record, "dagster_meta", {})
+        if self.stream is None or getattr(record, "dagster_event", None) or not meta.get("orig_message"):
             return
-        words = str(told["orig_message"]).splitlines()[0][:WIDTH]
+        words = str(meta["orig_message"]).splitlines()[0][:WIDTH]
         self.stream.write(f"\r\x1b[K  {words}")
         self.stream.flush()
 

@@ -139,10 +139,13 @@ def _resource_row(span: Span, digest: str) -> dict[str, object]:
 def no_contradictions(context: dg.AssetCheckExecutionContext, warehouse: WarehouseResource) -> dg.AssetCheckResult:
     """Judge all rows, or those of the run's months: what no expectation on one column can say."""
     wanted = months_of(context.run.tags)
-    found = warehouse.open().query(
+    contradictions = warehouse.open().query(
         "select * from spans.contradictions where ? or month in ? order by all", [wanted is None, wanted or []]
     )
-    rows = [f"{row['resource']} {row['topic']} {row['month']}: {row['what']}" for row in found.iter_rows(named=True)]
+    rows = [
+        f"{row['resource']} {row['topic']} {row['month']}: {row['what']}"
+        for row in contradictions.iter_rows(named=True)
+    ]
     return dg.AssetCheckResult(
         passed=not rows,
         description=f"{len(rows)} versions contradict: {rows[0]}" if rows else "no version contradicts",

@@ -41,7 +41,7 @@ def _started(pid: int) -> str:
     Without ``ps`` the answer is always the same, so that no run is ever taken for dead.
     """
     try:
-        told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        listing = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     except OSError:
         return "unknown"
-    return told.stdout.strip()
+    return listing.stdout.strip()

@@ -71,11 +71,11 @@ def corpora(copy: PublishedCopy, model: str) -> str | None:
     lines = [f"Not listed as training data of {model}: {', '.join(others)}"] if others else []
     lines += [_copies_line(row) for row in copy.query("from corpus.copies_of_my_resource").iter_rows(named=True)]
     lines += [_truth_line(row) for row in copy.query("from corpus.known_truth").iter_rows(named=True)]
-    told = copy.query(
+    explained = copy.query(
         "select sentence from corpus.explanations where sentence is not null and model in ('none', ?) order by all",
         [model],
     )
-    lines += told["sentence"].to_list()
+    lines += explained["sentence"].to_list()
     return "\n".join(lines) or None
 
 

@@ -17,10 +17,10 @@ VERDICTS = {
 
 def in_short(copy: PublishedCopy, model: str) -> str | None:
     """One line for each finding, and for what is advertised; None where nothing has been found out about the model."""
-    found = [*_probe(copy, model), *_resources(copy, model), *_benchmarks(copy, model)]
-    if not found:
+    findings = [*_probe(copy, model), *_resources(copy, model), *_benchmarks(copy, model)]
+    if not findings:
         return None
-    lines = [_advertised(copy, model), *found]
+    lines = [_advertised(copy, model), *findings]
     longest = max(len(name) for name, _ in lines)
     return "\n".join(f"{name:<{longest}}  {text}" for name, text in lines)
 

@@ -57,8 +57,8 @@ class HttpMessage:
     @property
     def content_type(self) -> str:
         """The type that the server told, else the one that the body's first bytes show, else nothing."""
-        told = self.headers.get("content-type", "").split(",")[0].strip().lower()
-        return told or ("text/html" if begins_a_page(self.body) else "")
+        stated = self.headers.get("content-type", "").split(",")[0].strip().lower()
+        return stated or ("text/html" if begins_a_page(self.body) else "")
 
 
 def http_message(block: bytes, longest: int = LARGEST_PAGE) -> HttpMessage:
@@ -229,13 +229,13 @@ def _shorter_than_promised(stored: bytes, body: bytes, headers: Mapping[str, str
     A promise counts for the bytes as they were sent. Archives that rewrote line ends, or stored a packed body unpacked,
     have fewer or more; a page that closes itself is whole.
     """
-    told = headers.get("content-length", "").split(",")[0].strip()
-    if not told.isascii() or not told.isdigit() or "chunked" in headers.get("transfer-encoding", "").lower():
+    promised = headers.get("content-length", "").split(",")[0].strip()
+    if not promised.isascii() or not promised.isdigit() or "chunked" in headers.get("transfer-encoding", "").lower():
         return None
     rewritten = 0 if b"\r\n" in stored else stored.count(b"\n")
-    if len(stored) + rewritten >= int(told) or closes_itself(body):
+    if len(stored) + rewritten >= int(promised) or closes_itself(body):
         return None
-    return f"the page ends after {len(stored)} of the {int(told)} bytes that its head promises"
+    return f"the page ends after {len(stored)} of the {int(promised)} bytes that its head promises"
 
 
 def _limit_reached(body: bytes) -> str | None:

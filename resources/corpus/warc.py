@@ -72,10 +72,10 @@ def page_of(message: HttpMessage) -> tuple[str, bytes | None, str | None]:
     """The type, body and cut of a response; no body where it failed or holds no text."""
     if message.status not in (None, 200):
         return "", None, None
-    told = message.content_type
-    if not told.startswith(_TEXT_TYPES) and begins_a_page(message.body):
-        told = "text/html"
-    return told, message.body if told.startswith(_TEXT_TYPES) else None, message.cut
+    content_type = message.content_type
+    if not content_type.startswith(_TEXT_TYPES) and begins_a_page(message.body):
+        content_type = "text/html"
+    return content_type, message.body if content_type.startswith(_TEXT_TYPES) else None, message.cut
 
 
 def _document(told: Mapping[str, str], kind: str, block: bytes) -> tuple[str, bytes | None, str | None]:

@@ -32,12 +32,12 @@ def bases(address: str) -> tuple[str, ...]:
     path = _CALL.sub("", parts.path.rstrip("/")).rstrip("/")
     if is_azure(address):
         path = path if path.startswith("/openai/") or path not in ("", "/openai") else "/openai/v1"
-        found = [path]
+        paths = [path]
     elif _VERSIONED.search(path) or path != parts.path.rstrip("/"):
-        found = [path]
+        paths = [path]
     else:
-        found = [f"{path}/v1", path] if not path else [path, f"{path}/v1"]
-    return tuple(urlunsplit(parts._replace(path=each, fragment="")) for each in found)
+        paths = [f"{path}/v1", path] if not path else [path, f"{path}/v1"]
+    return tuple(urlunsplit(parts._replace(path=each, fragment="")) for each in paths)
 
 
 def call(base: str, path: str) -> str:

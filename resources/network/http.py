@@ -159,14 +159,14 @@ def retry_after_seconds(value: str | None, now: float) -> float | None:
 
 def asked_wait(reply: Reply, now: float) -> float | None:
     """Seconds that this reply asks us to stay away: Retry-After, an exhausted rate limit's reset, or a minute."""
-    told = retry_after_seconds(reply.headers.get("retry-after"), now)
+    retry_after = retry_after_seconds(reply.headers.get("retry-after"), now)
     if reply.headers.get("x-ratelimit-remaining", "").strip() == "0":
         reset = reply.headers.get("x-ratelimit-reset", "")
         until = max(0.0, float(reset) - now) if reset.replace(".", "", 1).isdigit() else RATE_LIMIT_FLOOR
-        return max(told or 0.0, until)
-    if told is None and reply.status == 403 and "rate limit" in reply.text[:2000].lower():
+        return max(retry_after or 0.0, until)
+    if retry_after is None and reply.status == 403 and "rate limit" in reply.text[:2000].lower():
         return RATE_LIMIT_FLOOR
-    return told
+    return retry_after
 
 
 def is_transient(reply: Reply) -> bool:

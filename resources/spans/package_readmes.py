@@ -242,8 +242,8 @@ class ReadmeSource:
 
 def _total(content_range: str | None, received: int) -> int:
     """The whole file's length from `bytes 5-9/10`; a server that sent everything told no range."""
-    told = (content_range or "").rpartition("/")[2]
-    return int(told) if told.isdecimal() else received
+    total = (content_range or "").rpartition("/")[2]
+    return int(total) if total.isdecimal() else received
 
 
 README = Source(SourceKind("readme", frozenset({"index"}), is_listed=True), ReadmeSource)

@@ -93,12 +93,12 @@ def table(name: str) -> Table:
 
 
 def _catalogue(connection: duckdb.DuckDBPyConnection) -> list[Table]:
-    found = connection.execute(
+    tables = connection.execute(
         "select schema_name, table_name, coalesce(comment, '') from duckdb_tables() order by all"
     ).fetchall()
     return [
         Table(f"{schema}.{name}", comment, _columns(connection, schema, name), _primary_key(connection, schema, name))
-        for schema, name, comment in found
+        for schema, name, comment in tables
     ]
 
 
@@ -114,9 +114,9 @@ def _columns(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> t
 
 
 def _primary_key(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> tuple[str, ...]:
-    found = connection.execute(
+    keys = connection.execute(
         "select constraint_column_names from duckdb_constraints() "
         "where schema_name = ? and table_name = ? and constraint_type = 'PRIMARY KEY'",
         [schema, name],
     ).fetchall()
-    return tuple(found[0][0]) if found else ()
+    return tuple(keys[0][0]) if keys else ()

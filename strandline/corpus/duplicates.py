@@ -163,8 +163,8 @@ def _refuse_threshold(threshold: float) -> None:
 def span_hashes(text: str, span: int = SPAN) -> Hashes:
     """The distinct hashes of a text's runs of so many consecutive sentences, white space collapsed."""
     span = whole_number(span, "the sentences of a span", 1)
-    found = sentences(nfc(text))
-    runs = {_digest(" ".join(found[place : place + span])) for place in range(len(found) - span + 1)}
+    parts = sentences(nfc(text))
+    runs = {_digest(" ".join(parts[place : place + span])) for place in range(len(parts) - span + 1)}
     return np.fromiter(sorted(runs), dtype=np.uint64, count=len(runs))
 
 
