@@ -32,7 +32,7 @@ formed as (
         * exclude (numbers),
         unnest([
             regexp_replace(array_to_string(numbers[1:length], '.'), '(\.0)+$', '')
-            for length in range(if(is_decoy, len(numbers), least(2, len(numbers))), len(numbers) + 1)
+            for length in range(case when is_decoy then len(numbers) else least(2, len(numbers)) end, len(numbers) + 1)
         ]) as form
     from split
 )

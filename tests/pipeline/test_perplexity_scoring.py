@@ -14,8 +14,8 @@ import pytest
 from assets.perplexity_scores import score_versions
 from resources.compute.tasks import LocalCompute
 from resources.configured import ComputeResource, ModelListResource, WarehouseResource
+from resources.models import libraries
 from resources.perplexity import scoring as text_scoring
-from resources.perplexity import worker as scoring_worker
 from resources.perplexity.path_store import PathStore
 from resources.perplexity.scoring import local_scoring, pending, score_pending
 from resources.warehouse.store import Warehouse
@@ -158,7 +158,7 @@ def test_what_other_versions_of_the_libraries_computed_is_not_gone_on_from(
     old = prefixes(store, lm)
     filled(store, MONTHS[:5])
     held = {path.parent for path in (store.path.parent / "paths").rglob("*.safetensors")}
-    monkeypatch.setattr(scoring_worker, "version", lambda name: "another")
+    monkeypatch.setattr(libraries, "version", lambda name: "another")
     assert materialize(house)["tokens_now"].value > len(prefixes(store, lm) - old)
     now = {path.parent for path in (store.path.parent / "paths").rglob("*.safetensors")}
     assert len(held) == len(now) == 1
