@@ -198,7 +198,7 @@ def test_a_published_file_that_is_none_names_the_command_that_mends_it(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nope"], "there is no job 'nope'; there are calibrate, date_models"),
+        (["nope"], "there is no job 'nope'; there are calibrate, check_spans, date_models"),
         (["describe_models", "--partition", "x"], "describe_models has no partitions"),
         (["date_models", "--partition", "x"], "date_models has no partition 'x'; there are"),
         (["date_models"], "date_models needs --partition; there are"),
