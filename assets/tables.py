@@ -33,6 +33,11 @@ def key_of(name: str) -> dg.AssetKey:
     return dg.AssetKey(name.split("."))
 
 
+def needs_tag(need: str) -> str:
+    """The tag of tables that need this to be made; ``need`` is one of ``NEEDS``."""
+    return f"strandline/needs_{need}"
+
+
 def version_of(step: str, **methods: str) -> str:
     """A code version from the step's own and those of the methods that it calls, so that the UI shows what is stale."""
     return " ".join([step, *(f"{name}={version}" for name, version in methods.items())])
@@ -75,7 +80,7 @@ def table_spec(
         automation_condition=FOLLOW if follows else None,
         freshness_policy=dg.FreshnessPolicy.time_window(fail_window=fresh_for) if fresh_for else None,
         owners=[OWNER],
-        tags={f"strandline/needs_{need}": NEEDS[need] for need in needs},
+        tags={needs_tag(need): NEEDS[need] for need in needs},
         metadata=_metadata(name, table(name)),
     )
 

@@ -42,7 +42,8 @@ def job(console: Console, options: argparse.Namespace) -> None:
         raise CommandError(f"--config is not JSON: {error}") from None
     console.register()
     launched = job_named(console, options.name, options.partition)
-    execute(console, options.name, options.name, options.partition, config | run_config(launched, options.set or []))
+    config = run_config(launched, options.set or [], config)
+    execute(console, options.name, options.name, options.partition, config)
     console.warehouse.publish()
 
 
@@ -117,7 +118,9 @@ def rebuild(console: Console, _: argparse.Namespace) -> int:
     print(f"the new warehouse {store.path} {start}; the old file is {aside}")
     console.register()
     failed = 0
-    for step in without_a_model(console.benchmark(None), console.corpus(None)):
+    for step in without_a_model(
+        console.definitions.get_repository_def(), console.benchmark(None), console.corpus(None)
+    ):
         try:
             execute(console, step.title, step.job, step.partition)
         except CommandError as error:

@@ -1,6 +1,7 @@
 """Settings of steps given on the command line: ``key=value`` for a field that a step of the job declares."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 import dagster as dg
@@ -9,27 +10,28 @@ import yaml
 from console.location import CommandError
 
 
-def run_config(job: dg.JobDefinition, assignments: Iterable[str]) -> dict[str, Any]:
-    """Run configuration in which the named fields have the given values.
+def run_config(job: dg.JobDefinition, assignments: Iterable[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A given run configuration, in which the named fields have the given values.
 
     Args:
         job: the job that is to run.
         assignments: ``key=value`` for a field that one step has, ``step.key=value`` where several have it; the value
             is read as YAML, so that numbers, truth and lists are what they look like.
+        given: what else is configured; it stays as it is.
 
     Raises:
         CommandError: no step has such a field, or several have it; the message lists what can be set.
     """
     fields = {(step, key): help_text for step, key, help_text in settable(job)}
-    steps: dict[str, dict[str, dict[str, Any]]] = {}
+    config = deepcopy(dict(given))
     for assignment in assignments:
         name, sign, value = assignment.partition("=")
         step, key = _field_named(name.strip(), sign, job.name, fields)
         try:
-            steps.setdefault(step, {"config": {}})["config"][key] = yaml.safe_load(value)
+            config.setdefault("ops", {}).setdefault(step, {}).setdefault("config", {})[key] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise CommandError(f"--set {assignment}: the value is not readable as YAML; put it in quotes") from None
-    return {"ops": steps} if steps else {}
+    return config
 
 
 def settable(job: dg.JobDefinition) -> Iterator[tuple[str, str, str]]:

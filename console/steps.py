@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from assets.partitions import key_for
-
-NEED_A_MODEL = frozenset({"date_models", "score_models", "test_contamination"})
-"""Jobs that ask a model or load its weights."""
+from assets.tables import needs_tag
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,18 @@ def steps(model: str, benchmark: str | None, corpus: str | None) -> list[Step]:
     ]
 
 
-def without_a_model(benchmark: str | None, corpus: str | None) -> list[Step]:
-    """The steps that fill tables from files, caches and sources alone, so that nothing is asked of a model."""
+def without_a_model(repository: dg.RepositoryDefinition, benchmark: str | None, corpus: str | None) -> list[Step]:
+    """The steps that fill tables from files, caches and sources alone: none of their tables is tagged to need a model."""
     every = steps("none", benchmark, corpus)
-    return [step for step in every if step.job not in NEED_A_MODEL]
+    tags = {
+        step.job: {
+            tag
+            for key in repository.get_job(step.job).asset_layer.selected_asset_keys
+            for tag in repository.asset_graph.get(key).tags
+        }
+        for step in every
+    }
+    return [step for step in every if needs_tag("model") not in tags[step.job]]
 
 
 def _leak(key: str, model: str, benchmark: str) -> list[Step]:

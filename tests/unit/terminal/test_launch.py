@@ -357,6 +357,18 @@ def test_settings_reach_the_step_that_declares_them(
     }
 
 
+def test_settings_are_added_to_the_given_configuration_and_take_nothing_from_it(
+    home: Path, console: Console, executed: list[tuple[Any, ...]]
+) -> None:
+    given = (
+        '{"ops": {"merge_releases": {"config": {"packages": ["a"]}}, "draw_probe_items": {"config": {"per_day": 5}}}}'
+    )
+    assert launch.main(["job", "refresh_releases", "--config", given, "--set", "refresh=true"], console) == 0
+    steps = executed[-1][-1]["ops"]
+    assert steps["merge_releases"]["config"] == {"packages": ["a"], "refresh": True}
+    assert steps["draw_probe_items"]["config"] == {"per_day": 5}
+
+
 def test_a_step_behind_a_closed_gate_is_left_out_in_words(
     monkeypatch: pytest.MonkeyPatch, home: Path, console: Console
 ) -> None:
