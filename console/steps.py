@@ -38,7 +38,7 @@ def steps(model: str, benchmark: str | None, corpus: str | None) -> list[Step]:
 
 
 def without_a_model(repository: dg.RepositoryDefinition, benchmark: str | None, corpus: str | None) -> list[Step]:
-    """The steps that fill tables from files, caches and sources alone: none of their tables needs a model by its tags."""
+    """The steps that fill tables from files, caches and sources alone, by the tags that say what their tables need."""
     every = steps("none", benchmark, corpus)
     tags = {
         step.job: {
